@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+import pyspiel
 import pytest
+import scipy.optimize
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import external, full
-from tests.sequence_program import Part, even, value_against
+from tests.arenas.rules.twins.broken import take_places_from_keys
+from tests.reference import read_game, turn_based
 from tests.test_solver import COMBINATIONS, ESTIMATORS, RULES
 from tests.vectors import KUHN_3, bits, follow_textbook
 
@@ -16,6 +20,11 @@ LEDUC = "leduc_poker"
 
 def trembling(algorithm: ms.Algorithm, tremble: float) -> ms.Algorithm:
     return algorithm._replace(minimizer=algorithm.minimizer.trembling(tremble))
+
+
+def stay(policy, memory, gradient, parameters, t):
+    """A rule that never changes the policy."""
+    return float((policy * gradient).sum())
 
 
 FOLLOWED = [pair for pair in COMBINATIONS if not pair[0].startswith("optimistic")]
@@ -32,14 +41,92 @@ def test_trembling_solver_equals_textbook(rule, estimator):
 
 
 def value_within(game: str, tremble: float) -> float:
-    """Player 0's value of the game with trembles, by a linear program of its own."""
-    known = even(game)
+    """Player 0's value of the game with trembles, by a linear program of its own.
 
-    def share(key: Any) -> float:
-        count = len(known(key))
-        return count * min(tremble, 0.5 / count)
+    Variables: player 0's plan x over sequences, and for each infoset of player 1 the
+    value of its best trembling response. An infoset with values q of its actions is
+    worth f sum(q) + (1 - n f) min(q) to player 0.
+    """
+    loaded = turn_based(game)
+    _, infosets = read_game(loaded)
+    columns: dict[tuple[str, object], int] = {}
 
-    return value_against(game, 0, [Part(1.0, share, known)], tremble)
+    def column(kind: str, key: object) -> int:
+        return columns.setdefault((kind, key), len(columns))
+
+    payoffs: dict[object, list[tuple[float, int]]] = {}
+
+    def walk(state: pyspiel.State, chance: float, last: tuple[object, object]) -> None:
+        if state.is_terminal():
+            entry = chance * state.returns()[0], column("x", last[0])
+            payoffs.setdefault(last[1], []).append(entry)
+            return
+        player = state.current_player()
+        if player < 0:
+            for action, prob in state.chance_outcomes():
+                walk(state.child(action), chance * prob, last)
+            return
+        key = player, state.information_state_string(player)
+        parents[key] = last[player]
+        for action in state.legal_actions():
+            after = [*last]
+            after[player] = (key, action)
+            walk(state.child(action), chance, (after[0], after[1]))
+
+    parents: dict[Any, Any] = {}
+    walk(loaded.new_initial_state(), 1.0, ("", ""))
+    equal, upper = [], []
+    for key, infoset in infosets.items():
+        count = len(infoset.actions)
+        floor = min(tremble, 0.5 / count)
+        own = [(key, action) for action in infoset.actions]
+        parent = parents[key]
+        if key[0] == 0:
+            row = {column("x", sequence): 1.0 for sequence in own}
+            row[column("x", parent)] = -1.0
+            equal.append((row, 0.0))
+            for sequence in own:
+                row = {column("x", sequence): -1.0, column("x", parent): floor}
+                upper.append(row)
+            continue
+        # worst[I] <= value(a) for each action a; value[I] = f sum + (1 - n f) worst.
+        total = {column("value", key): -1.0, column("worst", key): 1.0 - count * floor}
+        for sequence in own:
+            bound = {column("worst", key): 1.0}
+            for number, variable in payoffs.get(sequence, []):
+                bound[variable] = bound.get(variable, 0.0) - number
+                total[variable] = total.get(variable, 0.0) + floor * number
+            for child in (name for name, last in parents.items() if last == sequence):
+                bound[column("value", child)] = -1.0
+                total[column("value", child)] = floor
+            upper.append(bound)
+        equal.append((total, 0.0))
+    equal.append(({column("x", ""): 1.0}, 1.0))
+    cost = dict.fromkeys(range(len(columns)), 0.0)
+    for number, variable in payoffs.get("", []):
+        cost[variable] -= number
+    for child, last in parents.items():
+        if last == "" and child[0] == 1:
+            cost[column("value", child)] = -1.0
+
+    def matrix(rows: list[dict[int, float]]) -> np.ndarray:
+        result = np.zeros((len(rows), len(columns)))
+        for line, row in zip(result, rows, strict=True):
+            line[list(row)] = list(row.values())
+        return result
+
+    bounds = [(0, None) if kind == "x" else (None, None) for kind, _ in columns]
+    solved = scipy.optimize.linprog(
+        [cost[k] for k in range(len(columns))],
+        A_ub=matrix(upper),
+        b_ub=np.zeros(len(upper)),
+        A_eq=matrix([row for row, _ in equal]),
+        b_eq=[right for _, right in equal],
+        bounds=bounds,
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    assert solved.status == 0
+    return -solved.fun
 
 
 @pytest.mark.interpreted
@@ -105,47 +192,69 @@ def run(algorithm, *pieces, game: Any = LEDUC, **arguments: Any):
     return solver
 
 
-@pytest.mark.compiled
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME, ms.CHANCE])
-def test_walks_with_trembles_have_the_same_bits_everywhere(sampling, tmp_path):
+def test_pieces_files_and_growing_trees_change_no_bit(sampling, tmp_path):
+    """Threads: see the trembling rows in the tests of shared walks and groups."""
     rule = ms.regret_matching().trembling(0.03)
-    algorithm = ms.Algorithm(sampling, rule, batch=8)
-    tree = ms.GameTree(LEDUC).expand_all()
-    alone = bits(run(algorithm, 60, game=tree))
-    assert bits(run(algorithm, 1, 19, 40, game=tree)) == alone
-    for threads in (2, 3):
-        assert bits(run(algorithm, 60, game=tree, threads=threads)) == alone
-    solver = run(algorithm, 25, game=tree)
+    algorithm = ms.Algorithm(sampling, rule, batch=3)
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    alone = run(algorithm, 30, game=tree)
+    assert bits(run(algorithm, 1, 9, 20, game=tree)) == bits(alone)
+    solver = run(algorithm, 12, game=tree)
     solver.save(tmp_path / "checkpoint")
     resumed = Solver.load(tmp_path / "checkpoint")
     assert resumed.algorithm == algorithm
-    resumed.iterate(35)
-    table = resumed.average_policy().to_dict()
-    assert table == run(algorithm, 60, game=tree).average_policy().to_dict()
-    for arguments in ({"max_nodes": 400}, {"store": "none"}):
-        visited = run(algorithm, 60, **arguments).average_policy().to_dict()
-        assert visited == {name: table[name] for name in visited}
+    resumed.iterate(18)
+    grown = run(algorithm, 30, game="kuhn_poker", twin=False)
+    table = alone.average_policy().to_dict()
+    assert table == resumed.average_policy().to_dict()
+    assert table == grown.average_policy().to_dict()
 
 
-@pytest.mark.compiled
+@pytest.mark.interpreted
+@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME])
+def test_walks_over_rules_with_trembles_equal_walks_over_trees(sampling, monkeypatch):
+    take_places_from_keys(monkeypatch)
+    algorithm = ms.Algorithm(sampling, ms.regret_matching().trembling(0.03), batch=3)
+    walking = run(algorithm, 1, 9, store="none")
+    tree = ms.GameTree(LEDUC, twin=False).expand_all()
+    whole = run(algorithm, 10, game=tree)
+    assert (walking.store, walking.nodes_touched) == ("none", whole.nodes_touched)
+    table = whole.average_policy().to_dict()
+    visited = walking.average_policy().to_dict()
+    assert len(visited) > 100
+    assert visited == {name: table[name] for name in visited}
+
+
+DICE = "liars_dice(dice_sides=2)"
+
+
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
-    ("game", "store"),
+    ("game", "store", "arena"),
     [
-        (LEDUC, "tree"),
-        (LEDUC, "worlds"),
-        ("leduc_poker", "none"),
-        ("liars_dice(dice_sides=3)", "worlds"),
+        ("kuhn_poker", "worlds", "HandArena"),
+        ("kuhn_poker", "none", "HistoryArena"),
+        (DICE, "worlds", "WorldArena"),
+        (DICE, "none", "HistoryArena"),
     ],
 )
-def test_passes_with_trembles_agree_in_all_arenas(game, store):
+def test_passes_with_trembles_agree_in_all_arenas(game, store, arena):
     algorithm = trembling(ms.CFR_PLUS, 0.02)
     solver = run(algorithm, 12, game=game, store=store)
+    assert type(solver.tree).__name__ == arena
     assert bits(run(algorithm, 5, 7, game=game, store=store)) == bits(solver)
-    assert bits(run(algorithm, 12, game=game, store=store, threads=2)) == bits(solver)
-    table, whole = solver.average_policy().to_dict(), run(algorithm, 12, game=game)
+    whole = run(algorithm, 12, game=ms.GameTree(game).expand_all())
+    table = solver.average_policy().to_dict()
     for name, row in whole.average_policy().to_dict().items():
         assert table[name] == pytest.approx(row, abs=1e-9)
     assert solver.average_vector().min() >= 0.02 - 1e-12
+    policy = whole.average_policy()
+    within = ms.nash_conv(game, policy, tremble=0.02)
+    assert ms.nash_conv(solver.tree, solver.average_policy(), tremble=0.02) == (
+        pytest.approx(within, abs=1e-9)
+    )
 
 
 @pytest.mark.interpreted
@@ -184,11 +293,12 @@ def test_invalid_trembles_are_refused(tremble):
     uniform = Solver("kuhn_poker", ms.CFR).average_policy()
     for call in (
         lambda: ms.regret_matching().trembling(tremble),
+        lambda: ms.own_rule(stay, compiled=False).trembling(tremble),
         lambda: ms.regret_matching(tremble=tremble),
         lambda: ms.solve_lp("kuhn_poker", tremble=tremble),
         lambda: ms.nash_conv("kuhn_poker", uniform, tremble=tremble),
     ):
-        with pytest.raises(ValueError, match="tremble="):
+        with pytest.raises(ValueError, match=r"tremble=.*must be a number in \[0, 0.5"):
             call()
 
 
@@ -215,5 +325,14 @@ def test_abstractions_sparsification_and_bounds_are_refused():
         Solver("kuhn_poker", algorithm, abstraction=same)
     with pytest.raises(ValueError, match="does not support tremble"):
         ms.solve_lp("kuhn_poker", sparsify=True, tremble=0.1)
-    with pytest.raises(ValueError, match="No theorem bounds NashConv"):
+    with pytest.raises(ValueError, match=r"NashConv with tremble=0\.1"):
         ms.theory.nash_conv_bound("kuhn_poker", algorithm, 100)
+
+
+def test_tremble_is_part_of_names_and_texts():
+    assert repr(ms.ftrl(0.1).trembling(0.01)) == "ftrl(tremble=0.01, step_size=0.1)"
+    assert "tremble 0.01" in str(trembling(ms.CFR_PLUS, 0.01))
+    rule = ms.own_rule(stay, compiled=False).trembling(0.01)
+    assert str(rule) == "stay (tremble 0.01)"
+    assert "tremble=0.01" in repr(rule)
+    assert ms.regret_matching().trembling(0.0) == ms.regret_matching()

@@ -75,6 +75,10 @@ class Minimizer(Part):
         min(tremble, 1 / (2 n)). The equilibria of this game approach an extensive-form
         perfect equilibrium as the trembles approach 0 (Farina, Kroer, Sandholm 2017).
 
+        NashConv does not converge to 0, but `nash_conv` with the same `tremble` does.
+        Locked infosets keep their policies. Abstractions, regret-based pruning and the
+        bounds of `ms.theory` refuse trembles.
+
         Args:
             tremble: a number in [0, 0.5); 0 for no trembles.
 

@@ -116,6 +116,7 @@ class OwnRule(OwnPart, Minimizer):
             refusals.number(n, "parameters", -1e300, 1e300) for n in self.numbers
         )
         super().__post_init__()
+        Minimizer.__post_init__(self)  # OwnPart does not call it
         self.fill(numbers=numbers)
         if self.compiled:
             self._check_bounds()
@@ -148,9 +149,11 @@ class OwnRule(OwnPart, Minimizer):
                 return
 
     def __str__(self) -> str:
-        numbers = ", ".join(f"{n:g}" for n in self.numbers)
+        values = [f"{n:g}" for n in self.numbers]
+        if self.tremble:
+            values.append(f"tremble {self.tremble:g}")
         name = self.function.__name__
-        return f"{name} ({numbers})" if numbers else name
+        return f"{name} ({', '.join(values)})" if values else name
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ values. Without the checks, a wrong type would lead to a TypeError in an interna
 function, which does not name the argument.
 """
 
+import contextlib
 import difflib
 import math
 import operator
@@ -123,10 +124,14 @@ def tremble(value: Any, name: str = "tremble") -> float:
     Raises:
         ValueError: the value is not a number in [0, 0.5).
     """
-    result = number(value, name, 0, 0.5)
-    if result == 0.5:
-        raise ValueError(f"{name}={value!r} must be less than 0.5.")
-    return result
+    with contextlib.suppress(ValueError):
+        result = number(value, name, 0, 0.5)
+        if result < 0.5:
+            return result
+    raise ValueError(
+        f"{name}={value!r} must be a number in [0, 0.5). At an infoset with n actions, "
+        "a tremble of more than 1 / (2 n) has the same effect as 1 / (2 n)."
+    )
 
 
 def numbers(value: Any, name: str) -> np.ndarray:

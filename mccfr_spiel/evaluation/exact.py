@@ -156,9 +156,9 @@ def nash_conv(
     """
     only_sum = refusals.flag(return_only_nash_conv, "return_only_nash_conv")
     refusals.flag(use_cpp_br, "use_cpp_br")
+    tremble = refusals.tremble(tremble)
     tree, vector = _read(game, policy, max_memory, twin, store)
     passes = full_pass(tree, threads)
-    tremble = refusals.tremble(tremble)
     gains = passes.gains_within(vector, tremble) if tremble else passes.gains(vector)
     return float(gains.sum()) if only_sum else NashConvReturn(float(gains.sum()), gains)
 

@@ -259,6 +259,12 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             f"No theorem bounds NashConv in {brief(game)}: expected a two-player "
             "zero-sum game."
         )
+    if minimizer.tremble:
+        raise ValueError(
+            f"No theorem bounds NashConv with tremble={minimizer.tremble:g}, because "
+            "the best responses of Theorems 3 to 5 do not tremble. Use tremble=0, or "
+            "omit the bound."
+        )
     if minimizer != regret_matching() or averaging != UNIFORM:
         description = minimizer.rule
         if minimizer.rule == regret_matching().rule and minimizer != regret_matching():

@@ -29,9 +29,9 @@ def scale_gradient(gradient, start, stop, floor):
     total = 0.0
     for s in range(start, stop):
         total += gradient[s]
-    rest = 1.0 - (stop - start) * floor
+    shift, rest = floor * total, 1.0 - (stop - start) * floor
     for s in range(start, stop):
-        gradient[s] = floor * total + rest * gradient[s]
+        gradient[s] = shift + rest * gradient[s]
 
 
 @inlined
@@ -52,14 +52,19 @@ def trembling(rule: Any) -> Any:
 
     @inlined
     def update(tables, infoset, parent, start, stop, parameters, rates):
-        policy, floor = tables.policy, floor_of(parameters, stop - start)
-        scale_gradient(tables.gradient, start, stop, floor)
+        policy, gradient = tables.policy, tables.gradient
+        floor, total = floor_of(parameters, stop - start), 0.0
+        for s in range(start, stop):
+            total += gradient[s]
+        # The loop of `scale_gradient`, which also computes c.
+        shift, rest = floor * total, 1.0 - (stop - start) * floor
+        inverse = 1.0 / rest
+        for s in range(start, stop):
+            gradient[s] = shift + rest * gradient[s]
+            # c is exactly 0 where b is the floor.
+            policy[s] = max(policy[s] - floor, 0.0) * inverse
         if looks_ahead:
             scale_gradient(tables.ahead, start, stop, floor)
-        rest = 1.0 - (stop - start) * floor
-        # c is exactly 0 where b is the floor.
-        for s in range(start, stop):
-            policy[s] = max(policy[s] - floor, 0.0) / rest
         own = parameters[: len(parameters) - 1]
         value = update_base(tables, infoset, parent, start, stop, own, rates)
         mix_policy(policy, start, stop, floor)

@@ -94,11 +94,9 @@ def source_of(kernel):
 class SourceOfWalk:
     """One walk of the kernel's Python source for a fixed policy."""
 
-    def __init__(self, game, sampling, policy, player, monkeypatch):
-        tree = GameTree(game).expand_all()
-        self.solver = Solver(
-            tree, Algorithm(sampling, regret_matching(), alternating=False)
-        )
+    def __init__(self, game, sampling, policy, player, monkeypatch, rule=None):
+        tree, rule = GameTree(game).expand_all(), rule or regret_matching()
+        self.solver = Solver(tree, Algorithm(sampling, rule, alternating=False))
         self.solver.state.tables.policy[:] = vector_of(tree, policy)
         slices = self.solver.slices
         slices.kernel = source_of(slices.kernel)
@@ -144,9 +142,9 @@ class SourceOfWalk:
         return tables.gradient.copy()
 
 
-def expectation(game, sampling, policy, player, monkeypatch):
+def expectation(game, sampling, policy, player, monkeypatch, rule=None):
     """Returns the expected gradient over all sample paths, and the number of paths."""
-    walk = SourceOfWalk(game, sampling, policy, player, monkeypatch)
+    walk = SourceOfWalk(game, sampling, policy, player, monkeypatch, rule)
     textbook = Textbook(game, sampling, regret_matching(), UNIFORM)
     textbook.play(policy)
     distributions = textbook.distributions(player)
@@ -197,6 +195,21 @@ def test_expectation_over_all_sample_paths_equals_full_gradient(
             mean, num_paths = expectation(game, sampling, policy, player, monkeypatch)
             assert mean == pytest.approx(exact, abs=1e-12)
             assert num_paths == 1 or sampling.is_sampled
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_expectation_with_trembles_equals_full_gradient(estimator, monkeypatch):
+    rule, game = regret_matching(tremble=0.05), "kuhn_poker"
+    learned = Textbook(game, full(), rule, UNIFORM)
+    learned.run(3)
+    policy = learned.current_policy()
+    probs = [prob for row in policy.values() for prob in row.values()]
+    assert min(probs) == pytest.approx(0.05)  # regret matching alone would play 0
+    for player in range(2):
+        exact = full_gradient(game, policy, player)
+        sampling = ESTIMATORS[estimator]
+        mean, _ = expectation(game, sampling, policy, player, monkeypatch, rule)
+        assert mean == pytest.approx(exact, abs=1e-12)
 
 
 @pytest.mark.parametrize("game", [*GAMES, "kuhn_poker(players=4)"])

@@ -72,6 +72,7 @@ ROWS = [
     (LIARS_DICE, ms.OPPONENT, "regret_matching", False, 1),
     ("kuhn_poker", ms.EXTERNAL, "regret_matching_plus", False, "auto"),
     ("matrix_rps", ms.OUTCOME, "regret_matching", True, 90),
+    (LEDUC, ms.EXTERNAL, "trembling", True, 10),
 ]
 
 
@@ -80,7 +81,8 @@ def test_threads_do_not_change_results(row, helped):
     game, sampling, rule, alternating, batch = ROWS[row]
     if IS_COMPILED and row > 1:
         pytest.skip("each takes long to compile")
-    algorithm = batched(sampling, batch, RULES[rule], alternating=alternating)
+    rules = RULES | {"trembling": ms.regret_matching(tremble=0.03)}
+    algorithm = batched(sampling, batch, rules[rule], alternating=alternating)
     many = 130 if batch == "auto" else 30 if IS_COMPILED else 3
     assert_equal_for_all(whole(game), algorithm, (1, 1, many), helped)
 

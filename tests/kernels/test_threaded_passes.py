@@ -21,6 +21,10 @@ FULL_ALGORITHMS = {
         for name, algorithm in (ms.ALGORITHMS | modern()).items()
         if not (algorithm.sampling.is_sampled or algorithm.sampling.prune)
     },
+    **{
+        f"trembling {name}": ms.Algorithm(ms.FULL, RULES[name].trembling(0.03))
+        for name in ("regret_matching_plus", "optimistic_ftrl", "mmd")
+    },
 }
 
 

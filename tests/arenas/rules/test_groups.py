@@ -78,6 +78,7 @@ ROWS = [
         False,
     ),
     ("python_goofspiel(num_cards=3,points_order=random)", ms.EXTERNAL, None, False),
+    ("leduc_poker", ms.EXTERNAL, ms.regret_matching(tremble=0.03), True),
 ]
 
 
