@@ -10,6 +10,7 @@ reproducible.
 
 import contextlib
 import math
+import statistics
 from typing import Any
 
 from mccfr_spiel.arenas.choosing import (
@@ -25,7 +26,6 @@ from mccfr_spiel.arenas.request import (
     Limits,
 )
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.tree.size_forecast import is_surely_larger
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import (
     MaxMemory,
@@ -176,7 +176,8 @@ def _arena(game: Game, max_memory: MaxMemory) -> Any:
     limit = max_memory if has_hands else max_memory or WORLDS_MEMORY
     with contextlib.suppress(TreeFullError, ValueError):
         return complete_table(game, limit, store="worlds")
-    if is_surely_larger(GameTree(game, max_memory=max_memory), MOST_HISTORY_NODES):
+    forecast = GameTree(game, max_memory=max_memory).forecast(4 * MOST_HISTORY_NODES)
+    if statistics.fmean(forecast.nodes) > MOST_HISTORY_NODES:
         return None
     try:
         limits = Limits(max_memory=max_memory)
