@@ -6,6 +6,7 @@ players therefore add up to that pot, less the rake.
 """
 
 import csv
+import functools
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.evaluating import complete_table, full_pass, read_policy
-from mccfr_spiel.arenas.hand_arena import HandNames
+from mccfr_spiel.arenas.block_arena import BlockArena
+from mccfr_spiel.arenas.block_values import BlockValues
+from mccfr_spiel.arenas.evaluating import complete_table, read_policy
+from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION
@@ -28,7 +31,7 @@ from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, cards_of
 from mccfr_spiel.poker.ranges import Range
 from mccfr_spiel.poker.subgames import Subgame, compatible, subgame
 from mccfr_spiel.poker.suits import canonical_deal, representatives
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.block_policy import BlockPolicy
 
 
 class Decision(NamedTuple):
@@ -99,7 +102,6 @@ class Study:
         game: the game.
         subgame: decoded parameters of the game.
         tree: arena of the game, with all hands.
-        policy: `[S]` the policy.
         values: `[2, 1326]` EV of each hand; 0 for hands with probability 0.
         evs: `[2]` EVs of the players.
         best_evs: `[2]` EVs of best responses.
@@ -121,13 +123,11 @@ class Study:
         if not isinstance(decoded, Subgame):
             raise ValueError(f"{self.game} must be a game made by ms.poker.subgame.")
         self.subgame = decoded
-        self.tree, self.policy = read_policy(self.game, policy, None, store="worlds")
-        self._sequence_values, best = full_pass(self.tree).after_sequences(self.policy)
+        self.tree, self._values_of = _evaluated(self.game, policy)
         half = decoded.betting.pot / 2
-        self.evs, self.best_evs = self._sequence_values[:2] + half, best[:2] + half
-        names = self.tree.infoset_names
-        assert isinstance(names, HandNames)
-        self._public, self._hand_infosets = names.public, names.found
+        self.evs = self._values_of.returns + half
+        self.best_evs = self._values_of.best + half
+        self._public, self._numbering = self.tree.blocks.public, self.tree.numbering
         self._hand_of = HAND_OF[tuple(self._public.hole_cards.T)]
         self.values = self._values()
 
@@ -136,59 +136,38 @@ class Study:
         first, second = map(short, self.evs.tolist())
         return line(self, self.subgame.board_text, f"EVs {first} and {second}")
 
+    @functools.cached_property
+    def policy(self) -> np.ndarray:
+        """`[S]` the policy, one number per sequence of `tree`."""
+        return self.tree.policy_of(self._values_of.table)
+
     def _values(self) -> np.ndarray:
-        """`[2, 1326]` EV of each hand, summed over the player's first infosets.
+        """`[2, 1326]` EV of each hand at the root."""
+        values, dealt = np.zeros((2, len(HANDS))), np.array(self.subgame.deals)
+        num_boards = len(self.tree.blocks.boards.lists)
+        row = int(self.tree.blocks.boards.node_board[0])
+        for player in (0, 1):
+            held, offsets = self._held(player * num_boards + row, ())
+            opponent = compatible()[held] @ self.subgame.ranges[1 - player]
+            value = self._values_of.at_root(player)[offsets]
+            np.divide(value, opponent, out=value, where=opponent > 0)
+            values[player, held] = value
+        return np.where(dealt > 0, values + self.subgame.betting.pot / 2, 0.0)
 
-        Every deal meets exactly one of these.
-        """
-        values = np.zeros((2, len(HANDS)))
-        nodes = np.flatnonzero(self._public.kind == DECISION)
-        firsts = np.minimum(
-            self._hand_infosets.first[nodes], self.tree.num_infosets - 1
-        )
-        is_first = self.tree.infosets["parent"][firsts] == self._public.player[nodes]
-        for node in nodes[is_first].tolist():
-            infosets, hands, shares = self._infosets(node, ())
-            products = self._rows_of(infosets, self.policy)
-            products *= self._rows_of(infosets, self._sequence_values)
-            values[int(self._public.player[node]), hands] += (
-                products.sum(axis=1) / shares
-            )
-        dealt = np.array(self.subgame.deals)
-        conditional = np.divide(
-            values, dealt, out=np.zeros_like(values), where=dealt > 0
-        )
-        return np.where(dealt > 0, conditional + self.subgame.betting.pot / 2, 0.0)
+    def _held(self, row: int, dealt: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The possible hands in a row of `members`, and the position of the
+        representative of each.
 
-    def _infosets(
-        self, node: int, dealt: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The infosets of a public decision.
-
-        Args:
-            node: node of the public tree.
-            dealt: cards dealt since the start; the node may belong to their
-                representative.
-
-        Returns:
-            The infoset of each possible hand, the hands, and the number of hands that
-            share each infoset because suits can be exchanged.
+        `dealt` are the cards dealt since the start; the row may be that of their
+        representatives.
         """
         held = np.flatnonzero(self.subgame.ranges.any(axis=0))
         exchange, stabilizer = canonical_deal(self.subgame.exchanges, dealt)
-        members = self._hand_infosets.members[self._hand_infosets.rows[node]]
+        members = self._numbering.members[row]
         offsets = np.full(len(HANDS), -1)
         offsets[self._hand_of[members]] = np.arange(len(members))
         offsets = offsets[representatives(held, exchange, stabilizer)]
-        held, offsets = held[offsets >= 0], offsets[offsets >= 0]
-        shares = np.bincount(offsets)[offsets]
-        return self._hand_infosets.first[node] + offsets, held, shares
-
-    def _rows_of(self, infosets: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """`[n, A]` the part of a vector over sequences at infosets of one decision."""
-        records = self.tree.infosets[infosets]
-        actions = np.arange(records["num_actions"].max(initial=0))
-        return vector[records["first_sequence"][:, None] + actions]
+        return held[offsets >= 0], offsets[offsets >= 0]
 
     def decision(self, history: Sequence[int | str] = ()) -> Decision:
         """The decision at the end of a history.
@@ -201,11 +180,11 @@ class Study:
             ValueError: nobody acts there, or an action or card is impossible.
         """
         position = node = 0
-        words, dealt, chance = "", (), 1.0 / self.subgame.total
+        words, dealt = "", ()
         weights = self.subgame.ranges.copy()
         # An iteration follows one step in the betting tree (`position`) and in the
-        # public tree (`node`), and updates the players' reaches and the probability of
-        # chance. It ends after the last step.
+        # public tree (`node`), and updates the players' reaches. It ends after the last
+        # step.
         for step in history:
             here = self.subgame.nodes[position]
             if here.kind == DEAL:
@@ -216,13 +195,12 @@ class Study:
                 dealt = *dealt, card
                 node = self._dealt(node, dealt)
                 words = append_step(words, here, card)
-                chance *= self._public.chance[node]
                 weights[:, np.isin(HANDS, card).any(axis=1)] = 0.0
             else:
                 chosen = _action_index(here, step)
-                infosets, hands, _ = self._infosets(node, dealt)
-                starts = self.tree.infosets["first_sequence"][infosets]
-                weights[here.player, hands] *= self.policy[starts + chosen]
+                hands, offsets = self._held(self._numbering.rows[node], dealt)
+                policy = self._values_of.policy_at(node)[offsets, chosen]
+                weights[here.player, hands] *= policy
                 words = append_step(words, here, here.actions[chosen])
                 node = int(self._public.first_child[node]) + chosen
             position = here.children[chosen]
@@ -231,23 +209,23 @@ class Study:
             raise ValueError(
                 f"Nobody acts after{words}. The history must end at a decision."
             )
-        infosets, hands, shares = self._infosets(node, dealt)
-        # Sequence values are weighted with the opponent's and chance's reach of the
-        # infoset. Dividing by this reach gives EVs.
+        hands, offsets = self._held(self._numbering.rows[node], dealt)
+        frequencies = self._values_of.policy_at(node)[offsets]
+        # Values are weighted with the opponent's reach. Dividing by it gives EVs.
         opponent = compatible()[hands] @ weights[1 - here.player]
-        norm = self.subgame.ranges[here.player, hands] * opponent * chance * shares
-        unscaled = self._rows_of(infosets, self._sequence_values)
-        action_evs = np.full(unscaled.shape, np.nan)
-        np.divide(unscaled, norm[:, None], out=action_evs, where=norm[:, None] > 0)
+        action_evs = np.full(frequencies.shape, np.nan)
+        values = self._values_of.actions_at(node)[offsets]
+        np.divide(
+            values, opponent[:, None], out=action_evs, where=opponent[:, None] > 0
+        )
         action_evs += self.subgame.betting.pot / 2
-        frequencies = self._rows_of(infosets, self.policy)
         return Decision(
             words.strip(),
             (*self.subgame.board, *dealt),
             here.player,
             here.words,
             hands,
-            infosets,
+            self._numbering.first[node] + offsets,
             weights,
             frequencies,
             action_evs,
@@ -395,5 +373,13 @@ def equity(board: str, ranges: Sequence[Range]) -> np.ndarray:
 def _checked_down(board: str, ranges: Sequence[Range]) -> Study:
     """A study of the subgame in which both players always check."""
     game = subgame(board=board, pot=1, stacks=1, ranges=ranges, bets="", raises="")
-    tree = complete_table(game, store="worlds")
-    return Study(game, SequencePolicy(tree, np.ones(tree.num_sequences)))
+    tree = complete_table(game, store="blocks")
+    return Study(game, BlockPolicy(tree, np.ones(tree.blocks.num_entries)))
+
+
+def _evaluated(game: pyspiel.Game, policy: Any) -> tuple[BlockArena, BlockValues]:
+    """The arena of a policy, and the values of the policy."""
+    if isinstance(policy, BlockPolicy) and same_name(policy.tree.game, game):
+        return policy.tree, BlockValues(policy.tree, policy.weights)
+    tree, vector = read_policy(game, policy, None, store="blocks")
+    return tree, BlockValues(tree, tree.table_of(vector))
