@@ -25,6 +25,9 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels.hand_layout import EDGE
 from mccfr_spiel.kernels.hand_vectors import gather, spread, spread_policy
 
+NOTHING = np.zeros(0, np.float32)
+"""A table that is not needed."""
+
 BLOCKS = "the segments of hands"
 """Name of the arrays of the layout in a budget."""
 
@@ -163,7 +166,7 @@ class BlockArena(HandArena):
     def policy_of(
         self,
         table: np.ndarray,
-        ahead: np.ndarray = np.zeros(0, np.float32),
+        ahead: np.ndarray = NOTHING,
         up: float = 1.0,
         predicts: float = 0.0,
     ) -> np.ndarray:
@@ -186,7 +189,6 @@ class BlockArena(HandArena):
         _, base, count, hands = self.places[row].tolist()
         offset = infoset - int(self.numbering.first[node])
         return base + offset + hands * np.arange(count)
-
 
     def actions_at(self, infoset: int) -> list[int]:
         """OpenSpiel's legal actions at an infoset."""

@@ -47,7 +47,9 @@ class BlockValues:
     def __init__(self, arena: BlockArena, table: np.ndarray) -> None:
         """Evaluates the policy at the root."""
         self.arena, self.table = arena, table
-        self._tables = BlockTables(table, table, np.zeros(0, table.dtype))
+        self._tables = BlockTables(
+            table, table, np.zeros(0, table.dtype), np.zeros(0, np.uint8)
+        )
         self._sweeps = HandSweeps(arena.blocks, 1, np.float64)
         self.returns, self.best = self._sweeps.evaluated(self._tables, numbers_of())
         self._kept = functools.lru_cache(_MOST_SEGMENTS)(self._segment)
@@ -110,9 +112,19 @@ class BlockValues:
     def _at(self, node: int) -> tuple[int, int, int, int, int, int]:
         """Segment, player, first edge, first child, actions and hands of a decision."""
         segment, local = self.arena.blocks.segments.node[node].tolist()
-        layout, board = self.arena.blocks.layout, self.arena.blocks.layout.board[segment]
+        layout, board = (
+            self.arena.blocks.layout,
+            self.arena.blocks.layout.board[segment],
+        )
         row = layout.nodes[layout.starts[layout.template[segment]] + local].tolist()
         player = row[PLAYER]
         starts = layout.rep_starts[player]
         num_hands = int(starts[board + 1] - starts[board])
-        return segment, player, row[EDGE], row[FIRST_CHILD], row[NUM_CHILDREN], num_hands
+        return (
+            segment,
+            player,
+            row[EDGE],
+            row[FIRST_CHILD],
+            row[NUM_CHILDREN],
+            num_hands,
+        )

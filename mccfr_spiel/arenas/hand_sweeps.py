@@ -25,11 +25,14 @@ class BlockTables(NamedTuple):
         regret: `[T]` cumulative regrets.
         average: `[T]` weighted sums of policies.
         ahead: `[T]` last regrets of rules that predict; otherwise empty.
+        fixed: `[T]` 1 where the policy is fixed and stored in `regret`; empty if it is
+            fixed nowhere.
     """
 
     regret: np.ndarray
     average: np.ndarray
     ahead: np.ndarray
+    fixed: np.ndarray
 
 
 class HandSweeps:

@@ -90,7 +90,7 @@ def needs_of(
         no_abstraction=_why_no_abstraction(algorithm),
         no_cluster=_why_no_cluster(algorithm),
         no_locks=_why_no_locks(algorithm, abstraction),
-        no_blocks=why_no_blocks(algorithm, locks=locks),
+        no_blocks=why_no_blocks(algorithm),
     )
 
 
@@ -203,7 +203,7 @@ _BLOCK_RULES = (
 """The rules that keep regrets only, and at most the last regrets as a prediction."""
 
 
-def why_no_blocks(algorithm: Algorithm, *, locks: bool = False) -> str:
+def why_no_blocks(algorithm: Algorithm) -> str:
     """Returns the reason why an algorithm cannot keep its tables in blocks of float32;
     empty if it can."""
     sampling, rule = algorithm.sampling, algorithm.minimizer
@@ -217,4 +217,4 @@ def why_no_blocks(algorithm: Algorithm, *, locks: bool = False) -> str:
         return "Simultaneous updates need a stored policy."
     if isinstance(algorithm.averaging, OwnAveraging):
         return f"{algorithm.averaging} is a function of the user."
-    return "The policy is fixed at some infosets." if locks else ""
+    return ""

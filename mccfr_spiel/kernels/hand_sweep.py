@@ -11,7 +11,6 @@ which threads share. Their values are added in the order of the tasks, so that r
 do not depend on the number of threads.
 """
 
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,15 @@ from mccfr_spiel.kernels.hand_sums import (
     sum_lanes,
 )
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.tickets import FAILED, NOTES, add_one, share, take_pieces
+from mccfr_spiel.kernels.tickets import (
+    FAILED,
+    FINISHED,
+    FIRST,
+    NOTES,
+    add_one,
+    next_ticket,
+    open_tickets,
+)
 
 ITERATE, CURRENT, AVERAGE, BEST, BEST_OF_CURRENT = range(5)
 """Modes of a pass.
@@ -118,60 +125,73 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
 
 
 @jit(nogil=True, views_only=True)
-def _go_down(layout, tables, numbers, segment, reach, own, policy):
+def _go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
     """Writes the reaches of all nodes of a segment, and the policies of the player.
 
     Row 0 of `reach` and `own` holds the reaches at the segment's first node.
+
+    Args:
+        nodes: the rows of `HandLayout.nodes` of the segment's template.
+        bases: start of the updated player's and of the opponent's block.
+        sizes: number of representatives of the updated player and of the opponent.
+        tables, numbers: see `sweep`.
+        reach, own, policy: `[M, H]` buffers.
     """
     mode, p = np.int64(numbers[MODE]), np.int64(numbers[UPDATED])
-    t, b, q = layout.template[segment], layout.board[segment], 1 - p
-    rep_starts, nodes = layout.rep_starts, layout.nodes
-    n = rep_starts[p, b + 1] - rep_starts[p, b]
-    m = rep_starts[q, b + 1] - rep_starts[q, b]
-    regret, average, ahead = tables
+    n, m = sizes
+    regret, average, ahead, _ = tables
     is_current = mode == ITERATE or mode == CURRENT or mode == BEST_OF_CURRENT
     table = regret if is_current else average
     up = reach.dtype.type(numbers[POSITIVE])
     predicts = reach.dtype.type(numbers[PREDICTS] if is_current else 0.0)
     is_best = mode == BEST or mode == BEST_OF_CURRENT
-    for node in range(layout.starts[t], layout.starts[t + 1]):
+    for node in range(len(nodes)):
         if nodes[node, KIND] != DECISION:
             continue
         first, edge = np.int64(nodes[node, FIRST_CHILD]), np.int64(nodes[node, EDGE])
         count = np.int64(nodes[node, NUM_CHILDREN])
-        if nodes[node, PLAYER] != p:
-            begin = layout.base[segment, q] + edge * m
-            _match(table, ahead, begin, count, m, up, predicts, reach, first)
+        is_own = nodes[node, PLAYER] == p
+        if is_own and is_best:
+            continue
+        size = n if is_own else m
+        begin = (bases[0] if is_own else bases[1]) + edge * size
+        out = policy if is_own else reach
+        _match(table, ahead, begin, count, size, up, predicts, out, first)
+        if not is_own:
             before = reach[nodes[node, ROW + p]]
             for a in range(count):
                 o = reach[first + a]
                 for k in range(m):
                     o[k] *= before[k]
-        elif not is_best:
-            begin = layout.base[segment, p] + edge * n
-            _match(table, ahead, begin, count, n, up, predicts, policy, first)
-            if mode == ITERATE:
-                before = own[nodes[node, OWN_ROW + p]]
-                for a in range(count):
-                    s, o = policy[first + a], own[first + a]
-                    for k in range(n):
-                        o[k] = before[k] * s[k]
+        elif mode == ITERATE:
+            before = own[nodes[node, OWN_ROW + p]]
+            for a in range(count):
+                s, o = policy[first + a], own[first + a]
+                for k in range(n):
+                    o[k] = before[k] * s[k]
 
 
 @jit(nogil=True, views_only=True)
-def _pay_leaves(layout, p, segment, reach, value, reaches, seen, sums):
-    """Writes the values of all folds and showdowns of a segment for player `p`."""
-    t, b, q = layout.template[segment], layout.board[segment], 1 - p
-    start, stop = layout.rep_starts[p, b], layout.rep_starts[p, b + 1]
-    other, end = layout.hand_starts[q, b], layout.hand_starts[q, b + 1]
-    n, m = stop - start, end - other
-    cards, same = layout.rep_cards[p, start:stop], layout.same[p, start:stop]
-    weaker, up_to = layout.weaker[p, start:stop], layout.up_to[p, start:stop]
-    other_cards, rep = layout.hand_cards[q, other:end], layout.hand_rep[q, other:end]
-    rows, first_node = layout.rows, layout.starts[t]
-    for batch in range(layout.batch_starts[p, t], layout.batch_starts[p, t + 1]):
-        first, last = layout.batches[batch, 0], layout.batches[batch, 1] - 1
-        compares = layout.batches[batch, 2] != 0
+def _pay_leaves(
+    nodes, pays, batches, rows, leaves, hands, other_cards, rep, p, reach, value, room
+):
+    """Writes the values of all folds and showdowns of a segment for player `p`.
+
+    Args:
+        nodes, pays: the segment's rows of `HandLayout.nodes` and `pays`.
+        batches: the batches of the segment's template and the player.
+        rows, leaves: see HandLayout.
+        hands: cards, `same`, `weaker` and `up_to` of the player's representatives.
+        other_cards, rep: cards of the opponent's hands, and their representatives.
+        p: the player.
+        reach, value: `[M, H]` buffers.
+        room: the thread's buffers `reaches`, `seen` and `sums`.
+    """
+    (cards, same, weaker, up_to), (reaches, seen, sums) = hands, room
+    n, m = len(cards), len(other_cards)
+    for batch in range(len(batches)):
+        first, last = batches[batch, 0], batches[batch, 1] - 1
+        compares = batches[batch, 2] != 0
         y0, y1 = reach[rows[first, 0]], reach[rows[min(first + 1, last), 0]]
         y2 = reach[rows[min(first + 2, last), 0]]
         y3 = reach[rows[min(first + 3, last), 0]]
@@ -190,9 +210,9 @@ def _pay_leaves(layout, p, segment, reach, value, reaches, seen, sums):
                 add_again(cards, weaker, up_to, other_cards, reaches, lane, total, sums)
             every, of_weaker, of_up_to = sums[ALL], sums[WEAKER], sums[UP_TO]
             for entry in range(rows[row, 1], rows[row, 2]):
-                leaf = layout.leaves[entry]
-                v, pay = value[leaf], layout.pays[first_node + leaf]
-                if layout.nodes[first_node + leaf, KIND] == FOLD:
+                leaf = leaves[entry]
+                v, pay = value[leaf], pays[leaf]
+                if nodes[leaf, KIND] == FOLD:
                     x = pay[0, p]
                     for k in range(n):
                         v[k] = x * every[k, lane]
@@ -207,9 +227,9 @@ def _pay_leaves(layout, p, segment, reach, value, reaches, seen, sums):
 
 
 @inlined
-def _learn(layout, tables, numbers, begin, first, count, n, own, value, policy, v):
+def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
     """Changes the regrets and the average of a decision; `v` holds its values."""
-    regret, average, ahead = tables
+    regret, average, ahead, fixed = tables
     kind = regret.dtype.type
     up, down = kind(numbers[POSITIVE]), kind(numbers[NEGATIVE])
     decay, zero = kind(numbers[DECAY]), kind(0)
@@ -220,6 +240,10 @@ def _learn(layout, tables, numbers, begin, first, count, n, own, value, policy, 
         w, o = value[first + a], own[first + a]
         r = regret[begin + a * n : begin + (a + 1) * n]
         g = average[begin + a * n : begin + (a + 1) * n]
+        if len(fixed) > 0:  # the policies are not needed any more
+            before = policy[first + a]
+            for j in range(n):
+                before[j] = r[j]
         if floors and not fades:
             for j in range(n):
                 x = r[j] + (w[j] - v[j])
@@ -242,30 +266,38 @@ def _learn(layout, tables, numbers, begin, first, count, n, own, value, policy, 
         else:
             for j in range(n):
                 r[j] += w[j] - v[j]
+        e = ahead[begin * keeps : (begin + n) * keeps]
         if keeps:
             e = ahead[begin + a * n : begin + (a + 1) * n]
             for j in range(n):
                 e[j] = w[j] - v[j]
         for j in range(n):
             g[j] = g[j] * decay + o[j]
+        if len(fixed) > 0:
+            before, f = policy[first + a], fixed[begin + a * n : begin + (a + 1) * n]
+            for j in range(n):
+                if f[j] != 0:
+                    r[j] = g[j] = before[j]
+                    if keeps:
+                        e[j] = zero
 
 
 @jit(nogil=True, views_only=True)
-def _go_up(layout, tables, numbers, segment, reach, own, value, policy):
-    """Combines the values of a segment from the leaves up, and changes the tables."""
+def _go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
+    """Combines the values of a segment from the leaves up, and changes the tables.
+
+    `base` is the start of the updated player's block, and `n` the number of the
+    player's representatives. The other arguments are those of `_go_down`.
+    """
     mode, p = np.int64(numbers[MODE]), np.int64(numbers[UPDATED])
-    t, b, nodes = layout.template[segment], layout.board[segment], layout.nodes
-    n = layout.rep_starts[p, b + 1] - layout.rep_starts[p, b]
-    start = layout.starts[t]
     zero = value.dtype.type(0)
-    for k in range(layout.starts[t + 1] - start - 1, -1, -1):
-        node = start + k
-        if nodes[node, KIND] != DECISION:
+    for k in range(len(nodes) - 1, -1, -1):
+        if nodes[k, KIND] != DECISION:
             continue
-        first, edge = np.int64(nodes[node, FIRST_CHILD]), np.int64(nodes[node, EDGE])
-        count = np.int64(nodes[node, NUM_CHILDREN])
+        first, edge = np.int64(nodes[k, FIRST_CHILD]), np.int64(nodes[k, EDGE])
+        count = np.int64(nodes[k, NUM_CHILDREN])
         v, w = value[k], value[first]
-        if nodes[node, PLAYER] != p:
+        if nodes[k, PLAYER] != p:
             for j in range(n):
                 v[j] = w[j]
             for a in range(1, count):
@@ -304,10 +336,62 @@ def _go_up(layout, tables, numbers, segment, reach, own, value, policy):
                         most[j] = x if x > most[j] else most[j]
                 for j in range(n):
                     v[j] = v[j] if v[j] < most[j] else most[j]
-            begin = layout.base[segment, p] + edge * n
-            _learn(
-                layout, tables, numbers, begin, first, count, n, own, value, policy, v
-            )
+            begin = base + edge * n
+            _learn(tables, numbers, begin, first, count, n, own, value, policy, v)
+
+
+@jit(nogil=True, views_only=True)
+def _descend(layout, tables, numbers, segment, buffers, thread, level):
+    """Goes down through a segment, and pays its leaves."""
+    p = np.int64(numbers[UPDATED])
+    q, t, b = 1 - p, layout.template[segment], layout.board[segment]
+    nodes = layout.nodes[layout.starts[t] : layout.starts[t + 1]]
+    pays = layout.pays[layout.starts[t] : layout.starts[t + 1]]
+    start, stop = layout.rep_starts[p, b], layout.rep_starts[p, b + 1]
+    other, end = layout.hand_starts[q, b], layout.hand_starts[q, b + 1]
+    sizes = stop - start, layout.rep_starts[q, b + 1] - layout.rep_starts[q, b]
+    reach, value = buffers.reach[thread, level], buffers.value[thread, level]
+    _go_down(
+        nodes,
+        (layout.base[segment, p], layout.base[segment, q]),
+        sizes,
+        tables,
+        numbers,
+        reach,
+        buffers.own[thread, level],
+        buffers.policy[thread, level],
+    )
+    batches = layout.batches[layout.batch_starts[p, t] : layout.batch_starts[p, t + 1]]
+    hands = (
+        layout.rep_cards[p, start:stop],
+        layout.same[p, start:stop],
+        layout.weaker[p, start:stop],
+        layout.up_to[p, start:stop],
+    )
+    cards, rep = layout.hand_cards[q, other:end], layout.hand_rep[q, other:end]
+    room = buffers.reaches[thread], buffers.seen[thread], buffers.sums[thread]
+    rows, leaves = layout.rows, layout.leaves
+    _pay_leaves(
+        nodes, pays, batches, rows, leaves, hands, cards, rep, p, reach, value, room
+    )
+
+
+@jit(nogil=True, views_only=True)
+def _ascend(layout, tables, numbers, segment, buffers, thread, level):
+    """Goes up through a segment, when the segments below it are done."""
+    p = np.int64(numbers[UPDATED])
+    t, b = layout.template[segment], layout.board[segment]
+    _go_up(
+        layout.nodes[layout.starts[t] : layout.starts[t + 1]],
+        layout.base[segment, p],
+        layout.rep_starts[p, b + 1] - layout.rep_starts[p, b],
+        tables,
+        numbers,
+        buffers.reach[thread, level],
+        buffers.own[thread, level],
+        buffers.value[thread, level],
+        buffers.policy[thread, level],
+    )
 
 
 @inlined
@@ -334,108 +418,71 @@ def _leave(layout, p, segment, source, target):
 
 
 @jit(nogil=True, views_only=True)
-def _run_below(layout, tables, numbers, first, buffers, thread):
-    """Processes the subtree of a segment, whose reaches are in row 0 of level 1.
+def _do_task(layout, tables, numbers, first, task, buffers, thread):
+    """Processes the subtree of a task, a segment below the first one.
 
     Invariant: `position[level]` holds a segment on the path, its current deal, and the
-    next child of this deal; -1 before the deal's first child.
+    next child of this deal. Level 0 is that of the first segment; the leader's buffers
+    hold its reaches.
     """
-    p = np.int64(numbers[UPDATED])
-    reach, own = buffers.reach[thread], buffers.own[thread]
-    value, policy = buffers.value[thread], buffers.policy[thread]
-    at, reaches = buffers.position[thread], buffers.reaches[thread]
-    seen, sums = buffers.seen[thread], buffers.sums[thread]
-    level, here, enters = 1, first, True
-    # Each round either enters a segment, moves from a segment to one below, or
-    # completes a segment. The loop ends when the first segment is complete.
+    p, deals = np.int64(numbers[UPDATED]), layout.segment_deals
+    at = buffers.position[thread]
+    target = layout.child[deals[first]] + task
+    d = deals[first]
+    while layout.child[d + 1] <= target:
+        d += 1
+    at[0, 0], at[0, 1], at[0, 2] = first, d, target
+    level, source, child = 0, 0, target
+    # Each round enters a segment below the present one, or completes the present one
+    # and returns to its parent. The loop ends when the task is complete.
     while True:
-        if enters:
-            _go_down(
-                layout, tables, numbers, here, reach[level], own[level], policy[level]
-            )
-            _pay_leaves(layout, p, here, reach[level], value[level], reaches, seen, sums)
-            at[level, 0], at[level, 1] = here, layout.segment_deals[here]
-            at[level, 2] = -1
-            enters = False
-        here, d = at[level, 0], at[level, 1]
-        t, b = layout.template[here], layout.board[here]
-        if d < layout.segment_deals[here + 1]:
-            deal = layout.deals[layout.deal_starts[t] + d - layout.segment_deals[here]]
-            if at[level, 2] < 0:
-                at[level, 2] = layout.child[d]
-                for j in range(layout.rep_starts[p, b + 1] - layout.rep_starts[p, b]):
-                    value[level, deal, j] = 0
-            child = at[level, 2]
-            if child == layout.child[d + 1]:
-                at[level, 1] += 1
-                at[level, 2] = -1
-                continue
+        if child >= 0:
+            here = at[level, 0]
+            t = layout.template[here]
+            deal = layout.deals[layout.deal_starts[t] + at[level, 1] - deals[here]]
             _enter(
                 layout,
                 p,
                 child,
                 here,
                 deal,
-                reach[level],
-                own[level],
-                reach[level + 1],
-                own[level + 1],
+                buffers.reach[source, level],
+                buffers.own[source, level],
+                buffers.reach[thread, level + 1],
+                buffers.own[thread, level + 1],
             )
-            level, here, enters = level + 1, child, True
+            level, source = level + 1, thread
+            _descend(layout, tables, numbers, child, buffers, thread, level)
+            at[level, 0], at[level, 1] = child, deals[child]
+            at[level, 2] = layout.child[deals[child]]
+            t, b = layout.template[child], layout.board[child]
+            for k in range(layout.deal_starts[t], layout.deal_starts[t + 1]):
+                deal = layout.deals[k]
+                for j in range(layout.rep_starts[p, b + 1] - layout.rep_starts[p, b]):
+                    buffers.value[thread, level, deal, j] = 0
+        here = at[level, 0]
+        # Find the next child: of the present deal, or of a later one.
+        while at[level, 1] < deals[here + 1]:
+            if at[level, 2] < layout.child[at[level, 1] + 1]:
+                break
+            at[level, 1] += 1
+        if at[level, 1] < deals[here + 1]:
+            child = at[level, 2]
+            at[level, 2] += 1
             continue
-        _go_up(
-            layout,
-            tables,
-            numbers,
-            here,
-            reach[level],
-            own[level],
-            value[level],
-            policy[level],
-        )
+        _ascend(layout, tables, numbers, here, buffers, thread, level)
         if level == 1:
-            return
-        level -= 1
-        above, d = at[level, 0], at[level, 1]
+            break
+        above, child = at[level - 1, 0], -1
         t = layout.template[above]
-        deal = layout.deals[layout.deal_starts[t] + d - layout.segment_deals[above]]
-        _leave(layout, p, here, value[level + 1, 0], value[level, deal])
-        at[level, 2] += 1
-
-
-@jit(nogil=True, views_only=True)
-def _do_task(layout, tables, numbers, first, task, buffers, thread):
-    """Processes the subtree of one segment below the first one."""
-    p = np.int64(numbers[UPDATED])
-    t, deals = layout.template[first], layout.segment_deals
-    segment = layout.child[deals[first]] + task
-    d = deals[first]
-    while layout.child[d + 1] <= segment:
-        d += 1
-    deal = layout.deals[layout.deal_starts[t] + d - deals[first]]
-    # The leader's level 0 holds the reaches of the first segment.
-    _enter(
-        layout,
-        p,
-        segment,
-        first,
-        deal,
-        buffers.reach[0, 0],
-        buffers.own[0, 0],
-        buffers.reach[thread, 1],
-        buffers.own[thread, 1],
-    )
-    _run_below(layout, tables, numbers, segment, buffers, thread)
-    b = layout.board[segment]
+        deal = layout.deals[layout.deal_starts[t] + at[level - 1, 1] - deals[above]]
+        target_row = buffers.value[thread, level - 1, deal]
+        _leave(layout, p, here, buffers.value[thread, level, 0], target_row)
+        level -= 1
+    b = layout.board[target]
     values, below = buffers.value[thread, 1, 0], buffers.below[task]
     for j in range(layout.rep_starts[p, b + 1] - layout.rep_starts[p, b]):
         below[j] = values[j]
-
-
-@inlined
-def _piece(work, desk, task):
-    layout, tables, passes, first, buffers, thread = work
-    _do_task(layout, tables, passes[desk[PASS]], first, task, buffers, thread)
 
 
 @jit(nogil=True, views_only=True)
@@ -444,51 +491,50 @@ def sweep(layout, tables, passes, first, buffers, desk, leads):
 
     Args:
         layout: HandLayout.
-        tables: the tables of regrets, of the average, and of the last regrets; the last
-            one is empty unless a pass predicts.
+        tables: the tables, see `BlockTables`.
         passes: `[U, 7]` numbers of each pass, see MODE.
         first: the segment, 0 for the whole tree.
         buffers: HandBuffers. Afterwards `value[0, 0]` holds the values at all nodes of
             the segment for the last updated player.
         desk, leads: see `teams`; with NUM_NOTES notes.
     """
+    thread = np.int64(0)
     if not leads:
         thread = np.int64(1) + add_one(desk, NEXT_THREAD)
-        take_pieces(_piece, (layout, tables, passes, first, buffers, thread), desk, False)
-        return 0
-    reach, own = buffers.reach[0, 0], buffers.own[0, 0]
-    value, policy = buffers.value[0, 0], buffers.policy[0, 0]
     deals, t, b = layout.segment_deals, layout.template[first], layout.board[first]
+    begin, end = layout.child[deals[first]], layout.child[deals[first + 1]]
+    # Each round makes one pass. The reaches of the first segment are complete before
+    # its tasks are opened, and all tasks are finished before their values are added.
+    # Threads other than the leader process tasks until the leader has returned.
     for u in range(len(passes)):
+        if leads:
+            numbers = passes[u]
+            p = np.int64(numbers[UPDATED])
+            for j in range(buffers.start.shape[2]):
+                buffers.reach[0, 0, 0, j] = buffers.start[p, 0, j]
+                buffers.own[0, 0, 0, j] = buffers.start[p, 1, j]
+            _descend(layout, tables, numbers, first, buffers, np.int64(0), np.int64(0))
+            if end > begin:
+                desk[PASS] = u
+                open_tickets(desk, 0, end - begin)
+        # Claims open tickets and processes their tasks, as `tickets.take_pieces`.
+        while end > begin:
+            ticket = next_ticket(desk, leads)
+            if ticket < 0:
+                break
+            task, numbers = ticket + desk[FIRST], passes[desk[PASS]]
+            _do_task(layout, tables, numbers, first, task, buffers, thread)
+            add_one(desk, FINISHED)
+        if not leads or load(desk, FAILED) != 0:
+            return 0
         numbers = passes[u]
         p = np.int64(numbers[UPDATED])
-        for j in range(buffers.start.shape[2]):
-            reach[0, j], own[0, j] = buffers.start[p, 0, j], buffers.start[p, 1, j]
-        _go_down(layout, tables, numbers, first, reach, own, policy)
-        _pay_leaves(
-            layout,
-            p,
-            first,
-            reach,
-            value,
-            buffers.reaches[0],
-            buffers.seen[0],
-            buffers.sums[0],
-        )
-        begin, end = layout.child[deals[first]], layout.child[deals[first + 1]]
-        if end > begin:
-            desk[PASS] = u
-            work = layout, tables, passes, first, buffers, np.int64(0)
-            share(_piece, work, desk, 0, end - begin)
-            if load(desk, FAILED) != 0:
-                return -1
-        task = 0
         for d in range(deals[first], deals[first + 1]):
             deal = layout.deals[layout.deal_starts[t] + d - deals[first]]
+            target = buffers.value[0, 0, deal]
             for j in range(layout.rep_starts[p, b + 1] - layout.rep_starts[p, b]):
-                value[deal, j] = 0
+                target[j] = 0
             for child in range(layout.child[d], layout.child[d + 1]):
-                _leave(layout, p, child, buffers.below[task], value[deal])
-                task += 1
-        _go_up(layout, tables, numbers, first, reach, own, value, policy)
+                _leave(layout, p, child, buffers.below[child - begin], target)
+        _ascend(layout, tables, numbers, first, buffers, np.int64(0), np.int64(0))
     return 0

@@ -20,6 +20,7 @@ from mccfr_spiel.kernels.hand_sweep import PREDICTS, UPDATED, sweep
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.policies.block_policy import BlockPolicy
 from mccfr_spiel.solving.block_rates import numbers_at
+from mccfr_spiel.solving.locking import Locks, rows_of_locks
 from mccfr_spiel.solving.restored_tables import check_cursor
 from mccfr_spiel.solving.table_memory import take_tables
 
@@ -42,12 +43,18 @@ class BlockState:
     walks, leaves_digest, walk = False, None, None
 
     def __init__(
-        self, arena: BlockArena, algorithm: Algorithm, seed: int, threads: int | None
+        self,
+        arena: BlockArena,
+        algorithm: Algorithm,
+        seed: int,
+        threads: int | None,
+        locked: Locks | None,
     ) -> None:
-        """Makes the tables; policies are uniform.
+        """Makes the tables; policies are uniform, except those that are fixed.
 
         Raises:
             MemoryBudgetError: the tables do not fit the arena's budget.
+            ValueError: see `rows_of_locks`.
         """
         self.arena, self.tree, self.lock = arena, arena, arena.lock
         self.algorithm, self.seed = algorithm, seed
@@ -62,13 +69,18 @@ class BlockState:
         threads = num_cores() if threads is None else threads
         buffers = bytes_of_buffers(arena.blocks, threads, 4)
         buffers += bytes_of_buffers(arena.blocks, threads, 8)
-        size = buffers + 4 * num_entries * (3 if has_ahead else 2)
+        size = buffers + num_entries * (4 * (3 if has_ahead else 2) + bool(locked))
         take_tables(arena.budget, self, size, 0, lambda: (1, 0), is_fixed=True)
         self.tables = BlockTables(
             np.zeros(num_entries, np.float32),
             np.zeros(num_entries, np.float32),
             np.zeros(num_entries if has_ahead else 0, np.float32),
+            np.zeros(num_entries if locked else 0, np.uint8),
         )
+        for infoset, row in rows_of_locks(arena, locked or {}).items():
+            entries = arena.entries_of(infoset)
+            self.tables.fixed[entries] = 1
+            self.tables.regret[entries] = self.tables.average[entries] = row
         self._threads = threads
         self._evaluation: HandSweeps | None = None
         self.engine = BlockEngine(HandSweeps(arena.blocks, threads))
@@ -130,9 +142,7 @@ class BlockState:
             blocks = self.arena.blocks
             self._evaluation = HandSweeps(blocks, self._threads, np.float64)
         evaluation = self._evaluation
-        return evaluation.evaluated(
-            self.tables, self._numbers(), is_current=is_current
-        )
+        return evaluation.evaluated(self.tables, self._numbers(), is_current=is_current)
 
     # --- saving ---------------------------------------------------------------
 
@@ -148,6 +158,9 @@ class BlockState:
             DamagedError: the arrays are not those of a solver on this game.
             KeyError: an array is missing.
         """
+        if "fixed" in arrays:
+            fixed = np.zeros(self.arena.blocks.num_entries, np.uint8)
+            self.tables = self.tables._replace(fixed=fixed)
         for name, table in self.saved().items():
             source = arrays[name]
             if source.dtype != table.dtype or source.shape != table.shape:

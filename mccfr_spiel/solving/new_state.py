@@ -23,9 +23,7 @@ def new_state(
 
     Arguments and errors are those of SolverState.
     """
-    is_block = isinstance(arena, BlockArena) and not locked
-    if is_block and not why_no_blocks(algorithm):
-        return BlockState(arena, algorithm, seed, threads)
-    return SolverState(
-        arena, algorithm, seed, threads, splits=splits, locked=locked
-    )
+    has_blocks = not why_no_blocks(algorithm)
+    if isinstance(arena, BlockArena) and has_blocks:
+        return BlockState(arena, algorithm, seed, threads, locked)
+    return SolverState(arena, algorithm, seed, threads, splits=splits, locked=locked)

@@ -35,8 +35,8 @@ from mccfr_spiel.solving.history import Given, History
 from mccfr_spiel.solving.load_options import LoadOptions
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.measured_runs import goal_of, run_and_measure
-from mccfr_spiel.solving.slices import ENDLESS, SliceRunner
 from mccfr_spiel.solving.new_state import new_state
+from mccfr_spiel.solving.slices import ENDLESS, SliceRunner
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
     from mccfr_spiel.solving.crews import Cluster

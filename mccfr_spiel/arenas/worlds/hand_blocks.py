@@ -98,6 +98,9 @@ def lay_out(public: PublicTree, boards: Boards | None = None) -> HandBlocks:
         **dict(zip(("link_starts", "above", "share"), links, strict=True)),
         num_cards=np.array([int(public.hole_cards.max()) + 1]),
     )
+    # Numba compiles a kernel for each type of its arguments, so all layouts have the
+    # same types, and own their memory.
+    layout = HandLayout(*(np.array(array, order="C") for array in layout))
     root = int(board[0])
     weights = [public.weights[p, hands.reps[p][root]] for p in (0, 1)]
     counts = [
@@ -135,7 +138,10 @@ def _hands_of(boards: Boards) -> _Hands:
 
 def _arrays_of(public: PublicTree, boards: Boards, hands: _Hands) -> dict[str, Any]:
     """The arrays of `HandLayout` about hands at boards."""
-    num_cards, one_card = int(public.hole_cards.max()) + 1, public.hole_cards.shape[1] < 2
+    num_cards, one_card = (
+        int(public.hole_cards.max()) + 1,
+        public.hole_cards.shape[1] < 2,
+    )
     cards = np.full((public.num_hands, 2), num_cards, np.uint8)
     cards[:, : public.hole_cards.shape[1]] = public.hole_cards
     same, weaker, up_to = [[], []], [[], []], [[], []]

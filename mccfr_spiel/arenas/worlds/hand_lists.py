@@ -142,7 +142,9 @@ def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
     return num_infosets, num_sequences, size, steps
 
 
-def count_hands(public: PublicTree) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarray]:
+def count_hands(
+    public: PublicTree,
+) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarray]:
     """Lists the boards of a public tree, and numbers infosets and sequences.
 
     Returns:

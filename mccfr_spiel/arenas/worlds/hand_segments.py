@@ -139,7 +139,7 @@ def _template_at(public: PublicTree, root: int) -> Template:
     nodes, rows, edges = [root], [], [0, 0]
     # Per local node, the nodes whose rows hold the reach of the opponent of players 0
     # and 1, then the own reach of players 0 and 1.
-    sources = [(0, 0, 0, 0)]
+    sources = [[0, 0, 0, 0]]
     k = 0
     while k < len(nodes):
         node = nodes[k]
@@ -154,7 +154,7 @@ def _template_at(public: PublicTree, root: int) -> Template:
                 # An action of player 1 changes the reach of player 0's opponent.
                 changed = (player == 1, player == 0, player == 0, player == 1)
                 pairs = zip(changed, sources[k], strict=True)
-                sources.append(tuple(child if is_new else s for is_new, s in pairs))
+                sources.append([child if is_new else s for is_new, s in pairs])
         rows.append((kind, player, first, count, edge, *sources[k]))
         k += 1
     table = np.array(rows, np.int32)
