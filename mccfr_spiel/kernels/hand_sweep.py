@@ -313,13 +313,16 @@ def _go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
                     x, y = v[j], w[j]
                     v[j] = y if y > x else x
         else:
-            s = policy[first]
+            # The mean relative to the first action: equal values have exactly their
+            # value as mean, so that rounding makes no regrets.
             for j in range(n):
-                v[j] = w[j] * s[j]
+                v[j] = zero
             for a in range(1, count):
-                w, s = value[first + a], policy[first + a]
+                u, s = value[first + a], policy[first + a]
                 for j in range(n):
-                    v[j] += w[j] * s[j]
+                    v[j] += (u[j] - w[j]) * s[j]
+            for j in range(n):
+                v[j] += w[j]
             if mode != ITERATE:
                 continue
             if numbers[POSITIVE] != 1.0:
