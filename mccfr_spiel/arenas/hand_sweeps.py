@@ -136,6 +136,32 @@ def bytes_of_buffers(blocks: HandBlocks, num_threads: int, itemsize: int) -> int
     return size + most_tasks(blocks) * hands * itemsize
 
 
+def bytes_of_solver(
+    blocks: HandBlocks, num_threads: int, num_tables: int, *, is_fixed: bool = False
+) -> int:
+    """The bytes of a solver's tables and buffers.
+
+    Args:
+        blocks: the blocks.
+        num_threads: number of threads.
+        num_tables: number of tables of float32.
+        is_fixed: whether the policy is fixed somewhere.
+    """
+    size = blocks.num_entries * (4 * num_tables + is_fixed)
+    return size + sum(bytes_of_buffers(blocks, num_threads, k) for k in (4, 8))
+
+
+def steps_of(blocks: HandBlocks) -> int:
+    """The number of hands that the sums at leaves of one iteration read or write."""
+    layout, steps = blocks.layout, 0
+    num_reps = np.diff(layout.rep_starts)[:, layout.board]
+    num_hands = np.diff(layout.hand_starts)[:, layout.board]
+    for p in (0, 1):
+        batches = np.diff(layout.batch_starts[p])[layout.template]
+        steps += int((batches * (num_reps[p] + 2 * num_hands[1 - p])).sum())
+    return steps
+
+
 def _sizes(blocks: HandBlocks) -> tuple[int, int, int]:
     """Levels, nodes of the largest template, and hands of the longest list."""
     layout, levels, segment = blocks.layout, 0, np.arange(len(blocks.layout.board))

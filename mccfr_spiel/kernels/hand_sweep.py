@@ -11,7 +11,6 @@ which threads share. Their values are added in the order of the tasks, so that r
 do not depend on the number of threads.
 """
 
-
 import numpy as np
 
 from mccfr_spiel.kernels.atomics import load

@@ -11,7 +11,7 @@ import numpy as np
 from mccfr_spiel.algorithms import Algorithm, PredictiveRegretMatchingPlus
 from mccfr_spiel.arenas.arena import Engine, NoGrowth
 from mccfr_spiel.arenas.block_arena import BlockArena
-from mccfr_spiel.arenas.hand_sweeps import BlockTables, HandSweeps, bytes_of_buffers
+from mccfr_spiel.arenas.hand_sweeps import BlockTables, HandSweeps, bytes_of_solver
 from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.memory import num_cores
@@ -67,9 +67,8 @@ class BlockState:
         is_predictive = isinstance(rule, PredictiveRegretMatchingPlus)
         has_ahead = is_predictive and rule.prediction > 0
         threads = num_cores() if threads is None else threads
-        buffers = bytes_of_buffers(arena.blocks, threads, 4)
-        buffers += bytes_of_buffers(arena.blocks, threads, 8)
-        size = buffers + num_entries * (4 * (3 if has_ahead else 2) + bool(locked))
+        num_tables, is_fixed = 2 + has_ahead, bool(locked)
+        size = bytes_of_solver(arena.blocks, threads, num_tables, is_fixed=is_fixed)
         take_tables(arena.budget, self, size, 0, lambda: (1, 0), is_fixed=True)
         self.tables = BlockTables(
             np.zeros(num_entries, np.float32),
