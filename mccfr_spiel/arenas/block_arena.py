@@ -38,14 +38,30 @@ class Numbering(NamedTuple):
     Attributes:
         first, members, rows: see `HandInfosets`.
         begins: `[N + 1]` first sequence of each public decision, and their number.
+        records: the field "player" of `HandInfosets.records`.
     """
 
     first: np.ndarray
     members: list[np.ndarray]
     rows: np.ndarray
     begins: np.ndarray
+    records: dict[str, "_Players"]
 
     node_and_hand = HandInfosets.node_and_hand
+
+
+class _Players:
+    """The player of each infoset, without a list of infosets."""
+
+    def __init__(self, first: np.ndarray, player: np.ndarray, size: int) -> None:
+        self._first, self._player, self._size = first, player, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, infoset: int) -> int:
+        node = int(np.searchsorted(self._first, infoset, "right")) - 1
+        return int(self._player[node])
 
 
 class BlockArena(HandArena):
@@ -82,8 +98,9 @@ class BlockArena(HandArena):
                 f"{MAX_INDEX:,}. Use fewer bet sizes or smaller ranges, or begin on a "
                 "later street."
             )
-        self.numbering = Numbering(first[:-1], boards.members, rows, begins)
-        self.infoset_names = _BlockNames(self, public)
+        players = {"player": _Players(first[:-1], public.player, int(first[-1]))}
+        self.numbering = Numbering(first[:-1], boards.members, rows, begins, players)
+        self.infoset_names = HandNames(public, self.numbering)
         self._num_infosets = int(first[-1])
         self.blocks = lay_out(public, boards)
         self.places = _places(self.blocks, self.numbering)
@@ -196,21 +213,6 @@ class BlockArena(HandArena):
         node, _ = self.numbering.node_and_hand(infoset)
         first, count = public.first_child[node], public.num_children[node]
         return public.action[first : first + count].tolist()
-
-
-class _BlockNames(HandNames):
-    """Names of the infosets, without a list of them."""
-
-    def __init__(self, arena: BlockArena, public: Any) -> None:
-        self._arena, self.first, self._index = arena, {}, None
-        self.public, self.found = public, arena.numbering
-
-    @property
-    def players(self) -> np.ndarray:
-        return self._arena.infosets["player"]
-
-    def __len__(self) -> int:
-        return self._arena.num_infosets
 
 
 def _places(blocks: HandBlocks, numbering: Numbering) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from mccfr_spiel.arenas.block_arena import BlockArena
 from mccfr_spiel.arenas.hand_sweeps import BlockTables, HandSweeps, numbers_of
+from mccfr_spiel.kernels.hand_decisions import AVERAGE, MODE, UPDATED
 from mccfr_spiel.kernels.hand_layout import (
     EDGE,
     FIRST_CHILD,
@@ -14,7 +15,6 @@ from mccfr_spiel.kernels.hand_layout import (
     PLAYER,
     ROW,
 )
-from mccfr_spiel.kernels.hand_sweep import AVERAGE, MODE, UPDATED
 
 _MOST_SEGMENTS = 64
 """Number of segments whose values are kept. A path has at most three segments."""

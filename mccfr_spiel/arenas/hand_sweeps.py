@@ -6,16 +6,15 @@ import numpy as np
 
 from mccfr_spiel.arenas.worlds.hand_blocks import HandBlocks
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.hand_layout import LANES, HandBuffers
-from mccfr_spiel.kernels.hand_sweep import (
+from mccfr_spiel.kernels.hand_decisions import (
     AVERAGE,
     BEST,
     BEST_OF_CURRENT,
     CURRENT,
-    NUM_NOTES,
     NUM_NUMBERS,
-    sweep,
 )
+from mccfr_spiel.kernels.hand_layout import LANES, HandBuffers
+from mccfr_spiel.kernels.hand_sweep import NUM_NOTES, sweep
 
 
 class BlockTables(NamedTuple):
@@ -82,7 +81,7 @@ class HandSweeps:
 
         Args:
             tables: the tables.
-            passes: `[U, 7]` see `hand_sweep.MODE`.
+            passes: `[U, 7]` see `hand_decisions.MODE`.
             segment: the first segment.
         """
         arguments = self.layout, tuple(tables), passes, segment, self.buffers
@@ -202,7 +201,7 @@ def numbers_of(
     floors: bool = False,
     predicts: float = 0.0,
 ) -> np.ndarray:
-    """`[7]` the numbers of a pass, with mode and player 0; see `hand_sweep.MODE`."""
+    """`[7]` numbers of a pass, with mode and player 0; see `hand_decisions.MODE`."""
     numbers = np.zeros(NUM_NUMBERS)
     numbers[2:] = positive, negative, decay, floors, predicts
     return numbers

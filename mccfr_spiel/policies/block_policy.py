@@ -31,7 +31,9 @@ class BlockPolicy(SequencePolicy):
         self.tree, self.weights = tree, weights
         self._num_infosets = tree.num_infosets
         self.turn_based_game = tree.game
-        self._last_game = None
+
+    def __len__(self) -> int:
+        return self._num_infosets
 
     @functools.cached_property
     def vector(self) -> np.ndarray:  # pyright: ignore

@@ -16,7 +16,8 @@ from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.hand_sweep import PREDICTS, UPDATED, sweep
+from mccfr_spiel.kernels.hand_decisions import PREDICTS, UPDATED
+from mccfr_spiel.kernels.hand_sweep import sweep
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.policies.block_policy import BlockPolicy
 from mccfr_spiel.solving.block_rates import numbers_at

@@ -37,7 +37,7 @@ from mccfr_spiel.kernels.minimizers import make_start_tables
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving.averages import average_of
+from mccfr_spiel.solving.average_vectors import average_of
 from mccfr_spiel.solving.estimating import EstimatorEngine
 from mccfr_spiel.solving.kernel_task import kernel_name, optional_tables, task_of
 from mccfr_spiel.solving.locking import Locks, with_locks
