@@ -81,7 +81,7 @@ class HandSweeps:
 
         Args:
             tables: the tables.
-            passes: `[U, 7]` see `hand_decisions.MODE`.
+            passes: `[U, 8]` see `hand_decisions.MODE`.
             segment: the first segment.
         """
         arguments = self.layout, tuple(tables), passes, segment, self.buffers
@@ -99,7 +99,7 @@ class HandSweeps:
 
         Args:
             tables: the tables.
-            numbers: `[7]` factors of the rule for the next iteration, which define the
+            numbers: `[8]` factors of the rule for the next iteration, which define the
                 current policy.
             is_current: whether to evaluate the current policy, not the average.
         """
@@ -201,7 +201,7 @@ def numbers_of(
     floors: bool = False,
     predicts: float = 0.0,
 ) -> np.ndarray:
-    """`[7]` numbers of a pass, with mode and player 0; see `hand_decisions.MODE`."""
+    """`[8]` numbers of a pass, with mode and player 0; see `hand_decisions.MODE`."""
     numbers = np.zeros(NUM_NUMBERS)
-    numbers[2:] = positive, negative, decay, floors, predicts
+    numbers[2:] = positive, negative, decay, floors, predicts, positive
     return numbers

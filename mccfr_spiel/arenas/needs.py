@@ -207,14 +207,20 @@ def why_no_blocks(algorithm: Algorithm) -> str:
     """Returns the reason why an algorithm cannot keep its tables in blocks of float32;
     empty if it can."""
     sampling, rule = algorithm.sampling, algorithm.minimizer
+    reason = ""
     if sampling.is_sampled or sampling.prune or isinstance(sampling, OwnEstimator):
-        return f"{algorithm} does not pass over all hands."
+        return f"store='blocks' is for passes over all hands, but {algorithm} samples."
     if not isinstance(rule, _BLOCK_RULES):
-        return f"{rule} keeps more than regrets."
-    if getattr(rule, "initial_regret", 0.0):
-        return "Initial regrets are drawn for rows of float64."
-    if not algorithm.alternating:
-        return "Simultaneous updates need a stored policy."
-    if isinstance(algorithm.averaging, OwnAveraging):
-        return f"{algorithm.averaging} is a function of the user."
-    return ""
+        reason = f"{rule} keeps other tables"
+    elif getattr(rule, "initial_regret", 0.0):
+        reason = "initial regrets need rows of float64"
+    elif not algorithm.alternating:
+        reason = "simultaneous updates need a stored policy"
+    elif isinstance(algorithm.averaging, OwnAveraging):
+        reason = f"{algorithm.averaging} is your own function"
+    if not reason:
+        return ""
+    return (
+        f"store='blocks' keeps regrets and averages of hands only, but {reason}; use "
+        "store='worlds'."
+    )

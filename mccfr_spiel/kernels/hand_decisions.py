@@ -25,7 +25,10 @@ CURRENT, AVERAGE: values under the current policy, and under the average policy.
 BEST, BEST_OF_CURRENT: values of a best response to the average or current policy.
 """
 
-MODE, UPDATED, POSITIVE, NEGATIVE, DECAY, FLOORS, PREDICTS, NUM_NUMBERS = range(8)
+(
+    *(MODE, UPDATED, POSITIVE, NEGATIVE, DECAY, FLOORS, PREDICTS, OTHERS),
+    NUM_NUMBERS,
+) = range(9)
 """Indices of the numbers of a pass.
 
 MODE: the mode.
@@ -34,6 +37,8 @@ POSITIVE, NEGATIVE: factors of positive and of other regrets.
 DECAY: factor of the sums of the average.
 FLOORS: 1 if negative regrets are set to 0, as in regret matching+.
 PREDICTS: weight of the last regrets in the current policy, as a prediction.
+OTHERS: factor of the opponent's positive regrets in the current policy, if the rule
+    predicts. It is that of the next iteration if the opponent has been updated already.
 """
 
 DECISION, DEAL, FOLD = range(3)
@@ -113,6 +118,7 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
     is_current = mode == ITERATE or mode == CURRENT or mode == BEST_OF_CURRENT
     table = regret if is_current else average
     up = reach.dtype.type(numbers[POSITIVE])
+    others = reach.dtype.type(numbers[OTHERS])
     predicts = reach.dtype.type(numbers[PREDICTS] if is_current else 0.0)
     is_best = mode == BEST or mode == BEST_OF_CURRENT
     for node in range(len(nodes)):
@@ -126,7 +132,8 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
         size = n if is_own else m
         begin = (bases[0] if is_own else bases[1]) + edge * size
         out = policy if is_own else reach
-        _match(table, ahead, begin, count, size, up, predicts, out, first)
+        rate = up if is_own else others
+        _match(table, ahead, begin, count, size, rate, predicts, out, first)
         if not is_own:
             before = reach[nodes[node, ROW + p]]
             for a in range(count):

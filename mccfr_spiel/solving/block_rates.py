@@ -17,7 +17,7 @@ from mccfr_spiel.arenas.hand_sweeps import numbers_of
 
 
 def numbers_at(algorithm: Algorithm, iteration: int) -> np.ndarray:
-    """`[7]` the numbers of an iteration, with player 0, see `hand_decisions.MODE`.
+    """`[8]` the numbers of an iteration, with player 0, see `hand_decisions.MODE`.
 
     Args:
         algorithm: an algorithm that keeps its tables in blocks.

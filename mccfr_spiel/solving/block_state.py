@@ -16,7 +16,7 @@ from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.hand_decisions import PREDICTS, UPDATED
+from mccfr_spiel.kernels.hand_decisions import OTHERS, POSITIVE, PREDICTS, UPDATED
 from mccfr_spiel.kernels.hand_sweep import sweep
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.policies.block_policy import BlockPolicy
@@ -118,7 +118,7 @@ class BlockState:
         """
         if not is_current:
             return self.arena.policy_of(self.tables.average)
-        up, weight = self._numbers()[[2, PREDICTS]].tolist()
+        up, weight = self._numbers()[[POSITIVE, PREDICTS]].tolist()
         return self.arena.policy_of(self.tables.regret, self.tables.ahead, up, weight)
 
     def regret_vector(self) -> np.ndarray:
@@ -213,6 +213,9 @@ class BlockEngine(Engine):
             iteration += player == 0
             numbers = numbers_at(state.algorithm, iteration)
             numbers[UPDATED] = player
+            if player == 1:
+                following = numbers_at(state.algorithm, iteration + 1)
+                numbers[OTHERS] = following[POSITIVE]
             rows.append(numbers)
             touched, player = touched + self._num_leaves, 1 - player
         if not rows:
