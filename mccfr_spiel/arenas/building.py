@@ -5,6 +5,7 @@ too large or unsuitable. After such an error no memory of the arena remains allo
 """
 
 from mccfr_spiel.arenas.arena import Arena
+from mccfr_spiel.arenas.block_arena import BlockArena
 from mccfr_spiel.arenas.hand_arena import HandArena
 from mccfr_spiel.arenas.request import ArenaRequest
 from mccfr_spiel.arenas.rule_arena import RuleArena
@@ -79,11 +80,20 @@ def build_growing_tree(request: ArenaRequest) -> Arena:
     return GrowingTree(request.tree)
 
 
+def build_blocks(request: ArenaRequest) -> Arena:
+    """Lays out the blocks of the game's public tree."""
+    return _build_hands(BlockArena, request)
+
+
 def build_hands(request: ArenaRequest) -> Arena:
     """Lists the possible private hands at every node of the game's public tree."""
+    return _build_hands(HandArena, request)
+
+
+def _build_hands(kind: type[HandArena], request: ArenaRequest) -> Arena:
     source, budget = request.tree.source, request.new_budget()
     try:
-        return HandArena(source, budget, **request.settings)
+        return kind(source, budget, **request.settings)
     except (TreeFullError, GameError):
         raise
     except ValueError as error:  # for example, the game has merged isomorphic suits

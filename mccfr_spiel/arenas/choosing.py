@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from mccfr_spiel.arenas.arena import Arena, ArenaTable
 from mccfr_spiel.arenas.building import (
     UnsuitableError,
+    build_blocks,
     build_growing_tree,
     build_hands,
     build_histories,
@@ -35,6 +36,7 @@ from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.arenas.tree_arenas import GrowingTree, WholeTree
 from mccfr_spiel.arenas.why_not import (
     never_too_large,
+    why_not_blocks,
     why_not_given,
     why_not_growing_tree,
     why_not_hands,
@@ -79,6 +81,13 @@ CANDIDATES = (
         why_not=why_not_whole_tree,
         why_too_large=why_whole_tree_is_too_large,
         build=build_whole_tree,
+    ),
+    Candidate(
+        name="blocks of hands",
+        stores=("auto", "blocks"),
+        why_not=why_not_blocks,
+        why_too_large=never_too_large,
+        build=build_blocks,
     ),
     Candidate(
         name="hands of cards",

@@ -6,6 +6,7 @@ public cards. A pass keeps a vector over private hands at each public node.
 
 import functools
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -15,7 +16,7 @@ from mccfr_spiel.arenas.infosets.names import InfosetNames
 from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.world_arenas import ArenaWithoutNodes, WorldPass
-from mccfr_spiel.arenas.worlds.hand_lists import HandInfosets, list_hands
+from mccfr_spiel.arenas.worlds.hand_lists import list_hands
 from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
 from mccfr_spiel.arenas.worlds.public_tree_reader import (
     read_public_tree,
@@ -101,10 +102,10 @@ class HandNames(InfosetNames):
     Attributes:
         public: the public tree.
         found: the infosets of the public tree, which map an infoset to a node and a
-            hand.
+            hand: HandInfosets, or the Numbering of a BlockArena.
     """
 
-    def __init__(self, public: PublicTree, found: HandInfosets) -> None:
+    def __init__(self, public: PublicTree, found: Any) -> None:
         super().__init__(found.records["player"])
         self.public, self.found = public, found
 

@@ -5,8 +5,11 @@ from typing import NamedTuple
 
 import pyspiel
 
+from mccfr_spiel.arenas.hand_sweeps import bytes_of_solver, steps_of
 from mccfr_spiel.arenas.infosets.loading import load_game
-from mccfr_spiel.arenas.worlds.hand_lists import sizes_of
+from mccfr_spiel.arenas.worlds.hand_blocks import lay_out
+from mccfr_spiel.arenas.worlds.hand_lists import count_hands, sizes_of
+from mccfr_spiel.arenas.worlds.public_tree import PublicTree
 from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
@@ -23,6 +26,10 @@ _BYTES_OF_DISCOUNTS = 18
 _SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
 """Seconds per hand at a leaf of the public tree, and seconds per sequence in an update
 of DCFR, as measured on a processor of about 2023 with one thread."""
+
+_SECONDS_OF_ENTRY, _SECONDS_OF_SUM, _SECONDS_OF_SEGMENT = 3.8e-9, 5.9e-9, 1.6e-6
+"""Seconds per entry of a table, per hand in a sum at leaves, and per segment, for
+blocks of hands; measured on the same processor."""
 
 
 class Cost(NamedTuple):
@@ -54,7 +61,10 @@ def cost(game: pyspiel.Game | str) -> Cost:
 
         print(ms.poker.cost(game))
 
-    Only the public tree is built, not the lists of hands.
+    The public tree is built, but no tables and no lists of infosets. For a subgame of
+    hold'em the forecast is that of `Solver` with the default `store`: tables of float32
+    in blocks. It is within 20 % of the bytes that the solver takes, and of the seconds
+    on a processor of about 2023.
 
     Raises:
         ValueError: the game has no supported public tree, see `read_public_tree`.
@@ -65,6 +75,8 @@ def cost(game: pyspiel.Game | str) -> Cost:
             f"{brief(game)} is not a game of hands of cards; expected a subgame of "
             "hold'em, kuhn_poker or leduc_poker."
         )
+    if hasattr(game, "subgame"):
+        return _cost_of_blocks(read_public_tree(game))
     infosets, sequences, size, steps = sizes_of(read_public_tree(game))
     per_infoset, per_sequence = BYTES_OF_TABLES
     per_infoset += _BYTES_OF_DISCOUNTS
@@ -74,3 +86,15 @@ def cost(game: pyspiel.Game | str) -> Cost:
         size + per_infoset * infosets + per_sequence * sequences,
         _SECONDS_OF_STEP * steps + _SECONDS_OF_SEQUENCE * sequences,
     )
+
+
+def _cost_of_blocks(public: PublicTree) -> Cost:
+    """The resources of a solver in a BlockArena."""
+    boards, _, first, begins = count_hands(public)
+    blocks = lay_out(public, boards)
+    size = bytes_of_solver(blocks, 1, 2)
+    size += sum(array.nbytes for array in blocks.layout) + blocks.segments.node.nbytes
+    seconds = _SECONDS_OF_ENTRY * blocks.num_entries
+    seconds += _SECONDS_OF_SUM * steps_of(blocks)
+    seconds += _SECONDS_OF_SEGMENT * len(blocks.layout.board)
+    return Cost(int(first[-1]), int(begins[-1]), size, seconds)

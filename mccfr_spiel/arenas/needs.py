@@ -2,7 +2,15 @@
 
 from typing import NamedTuple
 
-from mccfr_spiel.algorithms import Algorithm, OwnAveraging, OwnEstimator
+from mccfr_spiel.algorithms import (
+    Algorithm,
+    DiscountedRegretMatching,
+    OwnAveraging,
+    OwnEstimator,
+    PredictiveRegretMatchingPlus,
+    RegretMatching,
+    RegretMatchingPlus,
+)
 from mccfr_spiel.arenas.infosets.table import Abstraction
 from mccfr_spiel.kernels.switches import Sampled
 
@@ -24,6 +32,8 @@ class Needs(NamedTuple):
             can.
         no_cluster: reason why the algorithm cannot use a cluster; empty if it can.
         no_locks: reason why the algorithm cannot keep policies fixed; empty if it can.
+        no_blocks: reason why the algorithm cannot keep its tables in blocks of float32;
+            empty if it can.
     """
 
     algorithm: str
@@ -37,6 +47,7 @@ class Needs(NamedTuple):
     no_abstraction: str = ""
     no_cluster: str = ""
     no_locks: str = ""
+    no_blocks: str = ""
 
     @property
     def can_do_without_nodes(self) -> bool:
@@ -79,6 +90,7 @@ def needs_of(
         no_abstraction=_why_no_abstraction(algorithm),
         no_cluster=_why_no_cluster(algorithm),
         no_locks=_why_no_locks(algorithm, abstraction),
+        no_blocks=why_no_blocks(algorithm),
     )
 
 
@@ -185,3 +197,37 @@ def _why_no_locks(algorithm: Algorithm, abstraction: Abstraction | None) -> str:
             f"instead of {algorithm}."
         )
     return ""
+
+
+_BLOCK_RULES = (
+    RegretMatching,
+    RegretMatchingPlus,
+    DiscountedRegretMatching,
+    PredictiveRegretMatchingPlus,
+)
+"""The rules that keep regrets only, and at most the last regrets as a prediction."""
+
+
+def why_no_blocks(algorithm: Algorithm) -> str:
+    """Returns the reason why an algorithm cannot keep its tables in blocks of float32;
+    empty if it can."""
+    sampling, rule = algorithm.sampling, algorithm.minimizer
+    reason = ""
+    if sampling.is_sampled or sampling.prune or isinstance(sampling, OwnEstimator):
+        return f"store='blocks' is for passes over all hands, but {algorithm} samples."
+    if rule.tremble:
+        reason = f"tremble={rule.tremble:g} needs the policies of all infosets"
+    elif not isinstance(rule, _BLOCK_RULES):
+        reason = f"{rule} keeps other tables"
+    elif getattr(rule, "initial_regret", 0.0):
+        reason = "initial regrets need rows of float64"
+    elif not algorithm.alternating:
+        reason = "simultaneous updates need a stored policy"
+    elif isinstance(algorithm.averaging, OwnAveraging):
+        reason = f"{algorithm.averaging} is your own function"
+    if not reason:
+        return ""
+    return (
+        f"store='blocks' keeps regrets and averages of hands only, but {reason}; use "
+        "store='worlds'."
+    )

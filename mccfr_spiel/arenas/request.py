@@ -12,7 +12,7 @@ from mccfr_spiel.common.budget import (
     MaxMemory,
 )
 
-STORES = "auto", "tree", "none", "worlds"
+STORES = "auto", "tree", "none", "worlds", "blocks"
 """The values of the argument `store`, see `Solver`."""
 
 Game = pyspiel.Game | str | InfosetTable

@@ -161,6 +161,15 @@ def why_not_hands(request: ArenaRequest) -> str | None:
     return _why_not_without_nodes(request)
 
 
+def why_not_blocks(request: ArenaRequest) -> str | None:
+    """Returns the reason why the game cannot be solved with blocks of float32 tables
+    per public decision; None if it can."""
+    tree = request.tree
+    if not _has_hands(tree) or not hasattr(tree.game, "subgame"):
+        return f"{brief(tree.source)} is not a subgame of hold'em."
+    return _why_not_without_nodes(request) or request.needs.no_blocks or None
+
+
 def why_not_worlds(request: ArenaRequest) -> str | None:
     """Returns the reason why the game cannot be solved by worlds (shared facts, see
     arenas/worlds/); None if it can."""

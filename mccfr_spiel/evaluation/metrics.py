@@ -27,12 +27,15 @@ from mccfr_spiel.evaluation import exact
 from mccfr_spiel.evaluation.conditional_gaps import ConditionalGaps, conditional_gaps
 from mccfr_spiel.evaluation.gap_metrics import cce_gap, external_regret
 from mccfr_spiel.policies.vectors import uniform_vector
-from mccfr_spiel.solving.history import Given, Metric, labelled
+from mccfr_spiel.solving.history import Given, Metric, labelled, own_nash_conv
 from mccfr_spiel.solving.reading import load_policy
 
 
 def nash_conv(solver: Any) -> float:
     """NashConv of the average policy."""
+    own = own_nash_conv(solver)
+    if own is not None:
+        return own
     vector = solver.average_vector()
     return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
 
@@ -49,6 +52,9 @@ def last_iterate(solver: Any) -> float:
             f"{type(solver).__name__} has no current policy: use nash_conv instead of "
             "last_iterate."
         )
+    own = own_nash_conv(solver, is_current=True)
+    if own is not None:
+        return own
     vector = solver.current_vector()
     return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
 

@@ -201,7 +201,8 @@ class Settings:
             "help": "Which nodes the solver stores. tree: the nodes that walks visit. "
             "none: no nodes; sampling algorithms walk over compiled rules, and "
             "full-width algorithms traverse all histories. worlds: no nodes; "
-            "full-width algorithms pass over the worlds that the game declares. auto: "
+            "full-width algorithms pass over the worlds that the game declares. "
+            "blocks: float32 tables for subgames of hold'em. auto: "
             "the whole tree if it fits in memory, otherwise none or worlds where the "
             "game allows that.",
             "choices": STORES,

@@ -21,6 +21,7 @@ from mccfr_spiel.evaluation.conditional_gaps import ConditionalGaps
 from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.shown_policies import ShownPolicy
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.policies.block_policy import BlockPolicy
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import (
     uniform_vector,
@@ -134,6 +135,8 @@ class PolicyEvaluation:
             with _one_at_a_time:
                 if not self.is_wanted:  # a slider has moved past this policy
                     raise ValueError("These values were requested too long ago.")
+                if isinstance(policy, BlockPolicy):  # a study needs no vector
+                    return Study(tree.source, policy)
                 vector = self.vector(None)
                 if isinstance(tree, HandArena):
                     return Study(tree.source, SequencePolicy(tree, vector))

@@ -155,7 +155,7 @@ class Subject:
 
     def _whole(self, tree: GameTree | None) -> GameTree:
         if self.is_holdem:
-            return complete_table(tree or self.source, store="worlds")
+            return complete_table(tree or self.source, store="blocks")
         if tree is not None and tree.abstraction is not None:
             raise ValueError(
                 "The page shows the policy at each state, without values, best "

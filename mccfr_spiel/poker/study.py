@@ -6,6 +6,7 @@ players therefore add up to that pot, less the rake.
 """
 
 import csv
+import functools
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.evaluating import full_pass, read_policy
-from mccfr_spiel.arenas.hand_arena import HandNames
+from mccfr_spiel.arenas.block_arena import BlockArena
+from mccfr_spiel.arenas.block_values import BlockValues
+from mccfr_spiel.arenas.evaluating import read_policy
+from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION
 from mccfr_spiel.common.atomic_files import (
@@ -28,7 +31,7 @@ from mccfr_spiel.poker.decision import Decision, steps_of
 from mccfr_spiel.poker.runouts import frame_of, rows_by_card
 from mccfr_spiel.poker.subgames import Subgame, compatible
 from mccfr_spiel.poker.suits import canonical_deal, representatives
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.block_policy import BlockPolicy
 from mccfr_spiel.solving.reading import load_policy
 
 
@@ -39,7 +42,6 @@ class Study:
         game: the game.
         subgame: decoded parameters of the game.
         tree: arena of the game, with all hands.
-        policy: `[S]` the policy.
         values: `[2, 1326]` EV of each hand; 0 for hands with probability 0.
         evs: `[2]` EVs of the players.
         best_evs: `[2]` EVs of best responses.
@@ -61,13 +63,11 @@ class Study:
         if not isinstance(decoded, Subgame):
             raise ValueError(f"{self.game} must be a game made by ms.poker.subgame.")
         self.subgame = decoded
-        self.tree, self.policy = read_policy(self.game, policy, None, store="worlds")
-        self._sequence_values, best = full_pass(self.tree).after_sequences(self.policy)
+        self.tree, self._values_of = _evaluated(self.game, policy)
         half = decoded.betting.pot / 2
-        self.evs, self.best_evs = self._sequence_values[:2] + half, best[:2] + half
-        names = self.tree.infoset_names
-        assert isinstance(names, HandNames)
-        self._public, self._hand_infosets = names.public, names.found
+        self.evs = self._values_of.returns + half
+        self.best_evs = self._values_of.best + half
+        self._public, self._numbering = self.tree.blocks.public, self.tree.numbering
         self._hand_of = HAND_OF[tuple(self._public.hole_cards.T)]
         self.values = self._values()
 
@@ -88,66 +88,45 @@ class Study:
         Raises:
             OSError: the file cannot be written.
         """
-        SequencePolicy(self.tree, self.policy).save(path)
+        BlockPolicy(self.tree, self._values_of.table).save(path)
 
     @never_raises
     def __repr__(self) -> str:
         first, second = map(short, self.evs.tolist())
         return line(self, self.subgame.board_text, f"EVs {first} and {second}")
 
+    @functools.cached_property
+    def policy(self) -> np.ndarray:
+        """`[S]` the policy, one number per sequence of `tree`."""
+        return self.tree.policy_of(self._values_of.table)
+
     def _values(self) -> np.ndarray:
-        """`[2, 1326]` EV of each hand, summed over the player's first infosets.
+        """`[2, 1326]` EV of each hand at the root."""
+        values, dealt = np.zeros((2, len(HANDS))), np.array(self.subgame.deals)
+        num_boards = len(self.tree.blocks.boards.lists)
+        row = int(self.tree.blocks.boards.node_board[0])
+        for player in (0, 1):
+            held, offsets = self._held(player * num_boards + row, ())
+            opponent = compatible()[held] @ self.subgame.ranges[1 - player]
+            value = self._values_of.at_root(player)[offsets]
+            np.divide(value, opponent, out=value, where=opponent > 0)
+            values[player, held] = value
+        return np.where(dealt > 0, values + self.subgame.betting.pot / 2, 0.0)
 
-        Every deal meets exactly one of these.
-        """
-        values = np.zeros((2, len(HANDS)))
-        nodes = np.flatnonzero(self._public.kind == DECISION)
-        firsts = np.minimum(
-            self._hand_infosets.first[nodes], self.tree.num_infosets - 1
-        )
-        is_first = self.tree.infosets["parent"][firsts] == self._public.player[nodes]
-        for node in nodes[is_first].tolist():
-            infosets, hands, shares = self._infosets(node, ())
-            products = self._rows_of(infosets, self.policy)
-            products *= self._rows_of(infosets, self._sequence_values)
-            values[int(self._public.player[node]), hands] += (
-                products.sum(axis=1) / shares
-            )
-        dealt = np.array(self.subgame.deals)
-        conditional = np.divide(
-            values, dealt, out=np.zeros_like(values), where=dealt > 0
-        )
-        return np.where(dealt > 0, conditional + self.subgame.betting.pot / 2, 0.0)
+    def _held(self, row: int, dealt: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The possible hands in a row of `members`, and the position of the
+        representative of each.
 
-    def _infosets(
-        self, node: int, dealt: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The infosets of a public decision.
-
-        Args:
-            node: node of the public tree.
-            dealt: cards dealt since the start; the node may belong to their
-                representative.
-
-        Returns:
-            The infoset of each possible hand, the hands, and the number of hands that
-            share each infoset because suits can be exchanged.
+        `dealt` are the cards dealt since the start; the row may be that of their
+        representatives.
         """
         held = np.flatnonzero(self.subgame.ranges.any(axis=0))
         exchange, stabilizer = canonical_deal(self.subgame.exchanges, dealt)
-        members = self._hand_infosets.members[self._hand_infosets.rows[node]]
+        members = self._numbering.members[row]
         offsets = np.full(len(HANDS), -1)
         offsets[self._hand_of[members]] = np.arange(len(members))
         offsets = offsets[representatives(held, exchange, stabilizer)]
-        held, offsets = held[offsets >= 0], offsets[offsets >= 0]
-        shares = np.bincount(offsets)[offsets]
-        return self._hand_infosets.first[node] + offsets, held, shares
-
-    def _rows_of(self, infosets: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """`[n, A]` the part of a vector over sequences at infosets of one decision."""
-        records = self.tree.infosets[infosets]
-        actions = np.arange(records["num_actions"].max(initial=0))
-        return vector[records["first_sequence"][:, None] + actions]
+        return held[offsets >= 0], offsets[offsets >= 0]
 
     def decision(self, history: str | Sequence[int | str] = ()) -> Decision:
         """The decision at the end of a history.
@@ -166,27 +145,30 @@ class Study:
             raise ValueError(
                 f"Nobody acts after{end.words}. The history must end at a decision."
             )
-        player, dealt = here.player, end.dealt
-        infosets, hands, _ = self._infosets(end.node, dealt)
-        frequencies = self._rows_of(infosets, self.policy)
-        # Sequence values are weighted with the reach of the opponent and of chance.
-        # Dividing by this reach gives EVs.
-        norms = (
-            self.subgame.ranges * (compatible() @ end.weights[::-1].T).T * end.chance
-        )
-        action_evs = self._evs_of(end.node, dealt, norms[player])
+        player, node, half = here.player, end.node, self.subgame.betting.pot / 2
+        hands, offsets = self._held(self._numbering.rows[node], end.dealt)
+        frequencies = self._values_of.policy_at(node)[offsets]
+        # Values are weighted with the opponent's reach. Dividing by it gives EVs.
+        opponent = compatible()[hands] @ end.weights[1 - player]
+        values = self._values_of.actions_at(node)[offsets]
+        action_evs = _quotient(values, opponent[:, None]) + half
         evs = (frequencies * action_evs).sum(axis=1)
         hand_evs = np.full((2, len(HANDS)), np.nan)
         hand_evs[player, hands] = evs
-        hand_evs[1 - player] = self._opponent_evs(end, norms[1 - player])
+        num_boards = len(self.tree.blocks.boards.lists)
+        row = self._numbering.rows[node] % num_boards + (1 - player) * num_boards
+        others, places = self._held(row, end.dealt)
+        values = self._values_of.values_at(node, 1 - player)[places]
+        reach = compatible()[others] @ end.weights[player]
+        hand_evs[1 - player, others] = _quotient(values, reach) + half
         stack = self.subgame.betting.stack
         return Decision(
             end.words.strip(),
-            (*self.subgame.board, *dealt),
+            (*self.subgame.board, *end.dealt),
             player,
             here.words,
             hands,
-            infosets,
+            self._numbering.first[node] + offsets,
             end.weights,
             frequencies,
             action_evs,
@@ -236,73 +218,31 @@ class Study:
             ValueError: an action or card is impossible.
         """
         position = node = 0
-        words, dealt, chance = "", (), 1.0 / self.subgame.total
-        weights, before = self.subgame.ranges.copy(), None
+        words, dealt = "", ()
+        weights = self.subgame.ranges.copy()
         # An iteration follows one step in the betting tree (`position`) and in the
-        # public tree (`node`), and updates the players' reaches and the probability of
-        # chance. It ends after the last step.
+        # public tree (`node`), and updates the players' reaches. It ends after the last
+        # step.
         for step in steps:
             here = self.subgame.nodes[position]
             if here.kind == DEAL:
                 cards = cards_of(step, "card") if isinstance(step, str) else [step]
                 if len(cards) != 1 or cards[0] not in range(len(DECK)):
                     raise ValueError(f"{step!r} must be a single card, e.g. Qd.")
-                card, chosen, before = int(cards[0]), 0, None
+                card, chosen = int(cards[0]), 0
                 dealt = *dealt, card
                 node = self._dealt(node, dealt)
                 words = append_step(words, here, card)
-                chance *= self._public.chance[node]
                 weights[:, np.isin(HANDS, card).any(axis=1)] = 0.0
             else:
                 chosen = _action_index(here, step)
-                infosets, hands, _ = self._infosets(node, dealt)
-                starts = self.tree.infosets["first_sequence"][infosets]
-                weights[here.player, hands] *= self.policy[starts + chosen]
+                hands, offsets = self._held(self._numbering.rows[node], dealt)
+                policy = self._values_of.policy_at(node)[offsets, chosen]
+                weights[here.player, hands] *= policy
                 words = append_step(words, here, here.actions[chosen])
-                before = node, chosen
                 node = int(self._public.first_child[node]) + chosen
             position = here.children[chosen]
-        return _End(position, node, words, dealt, chance, weights, before)
-
-    def _evs_of(self, node: int, dealt: Sequence[int], norms: np.ndarray) -> np.ndarray:
-        """`[n, A]` EVs of the actions at a public decision.
-
-        Args:
-            node: node of the public tree.
-            dealt: cards dealt since the start.
-            norms: `[1326]` weight of the values of each hand: the hand's weight in the
-                range times the reach of chance and of the other player.
-        """
-        infosets, hands, shares = self._infosets(node, dealt)
-        unscaled = self._rows_of(infosets, self._sequence_values)
-        evs = np.full(unscaled.shape, np.nan)
-        norm = (norms[hands] * shares)[:, None]
-        np.divide(unscaled, norm, out=evs, where=norm > 0)
-        return evs + self.subgame.betting.pot / 2
-
-    def _opponent_evs(self, end: "_End", norms: np.ndarray) -> np.ndarray:
-        """`[1326]` EVs of the hands of the player who does not act at a decision.
-
-        If this player has acted on the same street, the EVs are those of the last
-        action. Otherwise this player decides after each action of the acting player,
-        and the EV is the sum over these decisions.
-        """
-        evs = np.full(len(HANDS), np.nan)
-        if end.before is not None:
-            node, chosen = end.before
-            _, hands, _ = self._infosets(node, end.dealt)
-            if len(hands):
-                evs[hands] = self._evs_of(node, end.dealt, norms)[:, chosen]
-            return evs
-        half = self.subgame.betting.pot / 2
-        first, count = self._public.first_child[end.node], self._public.num_children
-        for child in range(int(first), int(first + count[end.node])):
-            infosets, hands, _ = self._infosets(child, end.dealt)
-            frequencies = self._rows_of(infosets, self.policy)
-            values = self._evs_of(child, end.dealt, norms) - half
-            evs[hands] = np.nan_to_num(evs[hands], nan=half)
-            evs[hands] += (frequencies * values).sum(axis=1)
-        return evs
+        return _End(position, node, words, dealt, weights)
 
     def _dealt(self, node: int, dealt: Sequence[int]) -> int:
         """The node of a sequence of dealt cards.
@@ -376,20 +316,20 @@ class _End(NamedTuple):
         node: node of the public tree.
         words: text of the history.
         dealt: cards dealt since the start.
-        chance: probability of the deals, divided by the total weight of the pairs of
-            hands.
         weights: `[2, 1326]` reach of both players with each hand.
-        before: public node and index of the last action on this street; None at the
-            start of a street.
     """
 
     position: int
     node: int
     words: str
     dealt: tuple[int, ...]
-    chance: float
     weights: np.ndarray
-    before: tuple[int, int] | None
+
+
+def _quotient(values: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Values divided by the reach of the other player; NaN where it is 0."""
+    result = np.full(values.shape, np.nan)
+    return np.divide(values, reach, out=result, where=reach > 0)
 
 
 def _lines(decision: Decision, pot: float) -> Iterator[tuple[Any, ...]]:
@@ -440,3 +380,11 @@ def values(game: pyspiel.Game | str, policy: Any) -> np.ndarray:
     and errors.
     """
     return Study(game, policy).values
+
+
+def _evaluated(game: pyspiel.Game, policy: Any) -> tuple[BlockArena, BlockValues]:
+    """The arena of a policy, and the values of the policy."""
+    if isinstance(policy, BlockPolicy) and same_name(policy.tree.game, game):
+        return policy.tree, BlockValues(policy.tree, policy.weights)
+    tree, vector = read_policy(game, policy, None, store="blocks")
+    return tree, BlockValues(tree, tree.table_of(vector))

@@ -71,6 +71,8 @@ class SequencePolicy(openspiel_policy.Policy):
         turn_based_game: the game with moves in turn, possibly `game` itself.
     """
 
+    _last_game: pyspiel.Game | None = None
+
     def __init__(self, tree: InfosetTable, vector: np.ndarray) -> None:
         """Copies the vector.
 
@@ -92,7 +94,6 @@ class SequencePolicy(openspiel_policy.Policy):
         self._num_infosets = tree.num_infosets
         self._infosets = tree.infosets
         self.turn_based_game = tree.game
-        self._last_game: pyspiel.Game | None = None
 
     @functools.cached_property
     def _actions(self) -> np.ndarray:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.evaluating import full_pass
@@ -68,10 +69,24 @@ def pot_percent(game: pyspiel.Game) -> Metric:
         )
 
     def measure(solver: Any) -> float:
-        passes = full_pass(solver.tree, solver.threads)
-        return 50 * passes.nash_conv(solver.average_vector()) / pot
+        own = own_nash_conv(solver)
+        if own is None:
+            passes = full_pass(solver.tree, solver.threads)
+            own = passes.nash_conv(solver.average_vector())
+        return 50 * own / pot
 
     return measure
+
+
+def own_nash_conv(solver: Any, *, is_current: bool = False) -> float | None:
+    """NashConv of the average policy, or of the current one, if the solver evaluates
+    its own tables; otherwise None."""
+    state = getattr(solver, "state", None)
+    returns = None if state is None else state.returns(is_current=is_current)
+    if returns is None:
+        return None
+    on_policy, best = returns
+    return float(np.maximum(best - on_policy, 0.0).sum())
 
 
 def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:

@@ -36,6 +36,24 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
         `tables` with the array `locked`, which is 1 at these infosets.
 
     Raises:
+        ValueError: see `rows_of_locks`.
+    """
+    is_locked = np.zeros(table.num_infosets, np.uint8)
+    for infoset, row in rows_of_locks(table, locked).items():
+        start = int(table.infosets[infoset]["first_sequence"])
+        tables.policy[start : start + len(row)] = row
+        is_locked[infoset] = 1
+    return tables._replace(locked=is_locked)
+
+
+def rows_of_locks(table: InfosetTable, locked: Locks) -> dict[int, np.ndarray]:
+    """Infoset -> probabilities of the legal actions, for all fixed policies.
+
+    Args:
+        table: the infosets, all of which must be known.
+        locked: the user's argument, see `Locks`.
+
+    Raises:
         ValueError: an information state is unknown, several players have it, or its
             probabilities are not a distribution over the legal actions.
     """
@@ -44,7 +62,7 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
             f"locked={locked!r} must be a dictionary information state -> "
             "probabilities."
         )
-    is_locked = np.zeros(table.num_infosets, np.uint8)
+    rows = {}
     for info_state, given in locked.items():
         players = range(table.num_players)
         owned = [table.find(info_state, player) for player in players]
@@ -56,11 +74,9 @@ def with_locks(table: InfosetTable, tables: Tables, locked: Locks) -> Tables:
                 f"locked: {who} the information state {info_state!r} in "
                 f"{table.source}; expected exactly one player.{hint}"
             )
-        _, start, _, count, _ = table.infosets[infosets[0]].item()
-        row = slice(start, start + count)
-        tables.policy[row] = _row(info_state, given, table.actions[row].tolist())
-        is_locked[infosets[0]] = 1
-    return tables._replace(locked=is_locked)
+        actions = table.actions_at(infosets[0])
+        rows[infosets[0]] = _row(info_state, given, actions)
+    return rows
 
 
 def _nearest(info_state: str, table: InfosetTable) -> str:

@@ -29,7 +29,6 @@ from mccfr_spiel.arenas.tree.game_tree import DEFAULT_MAX_NODES
 from mccfr_spiel.common import checkpoint, display, refusals
 from mccfr_spiel.common.budget import MaxMemory
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.lazy_average import normalize, settle_average
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, summary
 from mccfr_spiel.solving.gap_tracking import GapTracking
@@ -37,8 +36,8 @@ from mccfr_spiel.solving.history import Given, History
 from mccfr_spiel.solving.load_options import LoadOptions
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.measured_runs import goal_of, run_and_measure
+from mccfr_spiel.solving.new_state import new_state
 from mccfr_spiel.solving.slices import ENDLESS, SliceRunner
-from mccfr_spiel.solving.state import SolverState
 
 if TYPE_CHECKING:  # a module that only solvers with a cluster import
     from mccfr_spiel.solving.crews import Cluster
@@ -88,9 +87,10 @@ class Solver(GapTracking):
             only infosets; sampling walks then run compiled rules, number infosets by
             first visit, and have the same results to the bit, and other algorithms pass
             over all histories. "worlds": the worlds that a game declares (see
-            `rules.Description`), for algorithms that do not sample. "auto": a whole
-            tree if it fits, otherwise "worlds". Sampling algorithms use a whole tree if
-            the game has compiled rules, or a large game has a twin, and at most 20
+            `rules.Description`), for algorithms that do not sample. "blocks": tables of
+            float32 for subgames of hold'em and rules that keep regrets. "auto": blocks,
+            a whole tree if it fits, or "worlds". Sampling algorithms use a whole tree,
+            if the game has compiled rules, or a large game has a twin, and at most 20
             million nodes; otherwise "none" with such rules, or a growing tree.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
@@ -155,7 +155,7 @@ class Solver(GapTracking):
         self.arena = choose_arena(game, needs, store, limits)
         self.tree = self.arena.table
         self.lock = self.tree.lock
-        self.state = SolverState(
+        self.state: Any = new_state(
             self.arena,
             algorithm,
             self.seed,
@@ -299,7 +299,7 @@ class Solver(GapTracking):
     @reads
     def current_vector(self) -> np.ndarray:
         """`[S]` the policy of the next iteration, one number per sequence of `tree`."""
-        return self.state.settled().policy[: self.tree.num_sequences].copy()
+        return self.state.policy_vector(is_current=True)
 
     @reads
     def average_vector(self) -> np.ndarray:
@@ -308,18 +308,7 @@ class Solver(GapTracking):
         If several threads run solvers on one growing tree, the order of the sequences
         depends on the order of their calls.
         """
-        infosets, tables = self.tree.infosets, self.state.settled()
-        average = tables.average[: self.tree.num_sequences].copy()
-        if self.state.walks and self.tree.abstraction is None:
-            # Adds outstanding contributions to a copy of the average. Adding them to
-            # the solver's table would change the rounding of later iterations, so that
-            # results would depend on when policies were read.
-            settle_average(infosets, tables.policy, average, tables.paid)
-        average[: self.tree.num_players] = 1
-        normalize(infosets, average)
-        is_locked = self.state.locked_sequences()
-        average[is_locked] = tables.policy[is_locked]
-        return average
+        return self.state.policy_vector()
 
     @property
     def keeps_regrets(self) -> bool:
@@ -342,14 +331,12 @@ class Solver(GapTracking):
                 f"{self.algorithm.minimizer} keeps no cumulative regrets. Use regret "
                 "matching or a discounted or predictive form of it."
             )
-        regrets = self.state.settled().memory[: self.tree.num_sequences].copy()
-        regrets[: self.tree.num_players] = 0
-        return regrets
+        return self.state.regret_vector()
 
     @reads
     def current_policy(self) -> SequencePolicy:
         """A copy of the policy of the next iteration, as an OpenSpiel policy."""
-        return SequencePolicy(self.tree, self.current_vector())
+        return self.state.policy(is_current=True)
 
     @reads
     def average_policy(self) -> SequencePolicy:
@@ -358,7 +345,7 @@ class Solver(GapTracking):
         In two-player zero-sum games it converges to an equilibrium. It is uniform
         before the first iteration.
         """
-        return SequencePolicy(self.tree, self.average_vector())
+        return self.state.policy()
 
     # --- saving ------------------------------------------------------------
 

@@ -8,8 +8,6 @@ under the tree's lock.
 import functools
 import hashlib
 import operator
-import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,6 @@ from mccfr_spiel.arenas.infosets.lock import reads, steps
 from mccfr_spiel.arenas.needs import sampled_by
 from mccfr_spiel.arenas.tree_pass import PrunedEngine
 from mccfr_spiel.common.arrays import reserve, sequences_at
-from mccfr_spiel.common.budget import Budget
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import tables as layout
@@ -39,6 +36,8 @@ from mccfr_spiel.kernels.lazy_average import normalize
 from mccfr_spiel.kernels.minimizers import make_start_tables
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.sampling import count_sequences
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.solving.average_vectors import average_of
 from mccfr_spiel.solving.estimating import EstimatorEngine
 from mccfr_spiel.solving.kernel_task import kernel_name, optional_tables, task_of
 from mccfr_spiel.solving.locking import Locks, with_locks
@@ -48,6 +47,7 @@ from mccfr_spiel.solving.restored_tables import (
     check_policy,
     copy_table,
 )
+from mccfr_spiel.solving.table_memory import take_tables
 
 _OPTIONAL_BYTES = 9
 """Bytes per row of an optional table of `layout.Tables`: 8 for a number, and 1/8 of it
@@ -63,39 +63,6 @@ MOST_NOTES = 2**24
 
 _LARGEST_SUM = 1e300
 """The largest absolute entry of a table whose sum over a tree still fits a double."""
-
-
-def take_tables(
-    budget: Budget,
-    owner: object,
-    per_infoset: int,
-    per_sequence: int,
-    room: Callable[[], tuple[int, int]],
-) -> None:
-    """Takes the bytes of tables from a budget until `owner` is garbage-collected.
-
-    It also adds the bytes per row to the budget's rates, for infosets added later.
-
-    Args:
-        budget: the budget.
-        owner: the object that keeps the tables.
-        per_infoset: bytes of all tables per infoset.
-        per_sequence: bytes of all tables per sequence.
-        room: returns the numbers of infosets and sequences for which tables have rows.
-
-    Raises:
-        MemoryBudgetError: the tables do not fit; nothing has changed.
-    """
-
-    def change(sign: int) -> None:
-        num_infosets, num_sequences = room()
-        size = per_infoset * num_infosets + per_sequence * num_sequences
-        budget.take(sign * size, "A solver's tables take")
-        budget.per_infoset += sign * per_infoset
-        budget.per_sequence += sign * per_sequence
-
-    change(1)
-    weakref.finalize(owner, change, -1).atexit = False
 
 
 class SolverState:
@@ -365,6 +332,28 @@ class SolverState:
             settings[layout.NUM_SETTINGS :] = averaging.weights(first, ahead)
             settings[layout.WEIGHTS_FROM] = first
         return min(last, first + ahead - 1)
+
+    # --- policies -------------------------------------------------------------
+
+    def policy_vector(self, *, is_current: bool = False) -> np.ndarray:
+        """`[S]` the average policy, or the current one."""
+        num_sequences, tables = self.tree.num_sequences, self.settled()
+        if is_current:
+            return tables.policy[:num_sequences].copy()
+        return average_of(self, tables)
+
+    def policy(self, *, is_current: bool = False) -> SequencePolicy:
+        """A copy of the average policy, or of the current one."""
+        return SequencePolicy(self.tree, self.policy_vector(is_current=is_current))
+
+    def regret_vector(self) -> np.ndarray:
+        """`[S]` the cumulative regrets."""
+        regrets = self.settled().memory[: self.tree.num_sequences].copy()
+        regrets[: self.tree.num_players] = 0
+        return regrets
+
+    def returns(self, *, is_current: bool = False) -> None:
+        """None: metrics evaluate the policy as a vector instead."""
 
     # --- growing -------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.block_arena import BlockArena
 from mccfr_spiel.arenas.choosing import CANDIDATES, answers, choose_arena
 from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.arenas.hand_arena import HandArena
@@ -31,7 +32,10 @@ CASES = [  # game, algorithm, store, arena
     (WORLDS, ms.CFR, "auto", WholeTree),
     (WORLDS, ms.CFR, "worlds", WorldArena),
     (WORLDS, ms.CFR, "none", HistoryArena),
-    (HOLDEM, ms.CFR, "auto", HandArena),
+    (HOLDEM, ms.CFR, "auto", BlockArena),
+    (HOLDEM, ms.CFR, "blocks", BlockArena),
+    (HOLDEM, ms.CFR, "worlds", HandArena),
+    (HOLDEM, ms.CFR._replace(alternating=False), "auto", HandArena),
     (HOLDEM, ms.CFR, "tree", WholeTree),
 ]
 

@@ -25,7 +25,7 @@ def solver():
 
 
 def test_subgame_uses_worlds_and_reports_percent_of_pot(solver):
-    assert solver.store == "worlds"
+    assert solver.store == "blocks"
     gap = 50 * ms.nash_conv(STRING, solver.average_policy()) / 20
     assert solver.history[-1]["pot_percent"] == pytest.approx(gap)
     assert gap <= 0.1

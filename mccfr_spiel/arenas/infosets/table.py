@@ -185,6 +185,11 @@ class InfosetTable:
         """
         return self.infoset_names.find(info_state, player)
 
+    def actions_at(self, infoset: int) -> list[int]:
+        """OpenSpiel's legal actions at an infoset."""
+        _, start, _, count, _ = self.infosets[infoset].item()
+        return self.actions[start : start + count].tolist()
+
     def find_at(self, state: pyspiel.State, player: int) -> int:
         """The infoset of a state where a player acts; -1 if it is not in the table.
 

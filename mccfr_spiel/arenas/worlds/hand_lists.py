@@ -96,7 +96,7 @@ def list_hands(
         ValueError: no hand of player 0 is compatible with a hand of player 1.
         GameError: the tree contradicts itself.
     """
-    boards, rows, first, begins = _count(public)
+    boards, rows, first, begins = count_hands(public)
     num_infosets, num_sequences = int(first[-1]), int(begins[-1])
     num_decisions = int((public.kind == DECISION).sum())
     summary = (
@@ -134,7 +134,7 @@ def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
             `list_hands`; and the number of hands, summed over leaves, that a pass for
             both players reads.
     """
-    boards, _, first, begins = _count(public)
+    boards, _, first, begins = count_hands(public)
     num_infosets, num_sequences = int(first[-1]), int(begins[-1])
     size = _bytes_of_lists(boards, num_infosets, num_sequences)
     lengths = np.array([*map(len, boards.lists)])
@@ -142,7 +142,9 @@ def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
     return num_infosets, num_sequences, size, steps
 
 
-def _count(public: PublicTree) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarray]:
+def count_hands(
+    public: PublicTree,
+) -> tuple[Boards, np.ndarray, np.ndarray, np.ndarray]:
     """Lists the boards of a public tree, and numbers infosets and sequences.
 
     Returns:
@@ -226,7 +228,7 @@ def _cut(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cuts the infosets into blocks, which different threads process.
 
-    A small tree gets a single block. Arguments are those of `_count` and `_fill`.
+    A small tree gets a single block. Arguments are those of `count_hands` and `_fill`.
 
     Returns:
         `[B + 1]` first infoset of each block, and the number of infosets; `[B + 1]`

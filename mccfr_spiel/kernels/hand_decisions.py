@@ -1,0 +1,265 @@
+"""Policies, values and updates at the decisions of a segment of hands.
+
+`go_down` writes policies and reaches from a segment's first node to its leaves.
+`go_up` combines the values of the leaves, and changes the tables.
+"""
+
+import numpy as np
+
+from mccfr_spiel.kernels.hand_layout import (
+    EDGE,
+    FIRST_CHILD,
+    KIND,
+    NUM_CHILDREN,
+    OWN_ROW,
+    PLAYER,
+    ROW,
+)
+from mccfr_spiel.kernels.jit import inlined, jit
+
+ITERATE, CURRENT, AVERAGE, BEST, BEST_OF_CURRENT = range(5)
+"""Modes of a pass.
+
+ITERATE: update of the tables.
+CURRENT, AVERAGE: values under the current policy, and under the average policy.
+BEST, BEST_OF_CURRENT: values of a best response to the average or current policy.
+"""
+
+(
+    *(MODE, UPDATED, POSITIVE, NEGATIVE, DECAY, FLOORS, PREDICTS, OTHERS),
+    NUM_NUMBERS,
+) = range(9)
+"""Indices of the numbers of a pass.
+
+MODE: the mode.
+UPDATED: the updated player.
+POSITIVE, NEGATIVE: factors of positive and of other regrets.
+DECAY: factor of the sums of the average.
+FLOORS: 1 if negative regrets are set to 0, as in regret matching+.
+PREDICTS: weight of the last regrets in the current policy, as a prediction.
+OTHERS: factor of the opponent's positive regrets in the current policy, if the rule
+    predicts. It is that of the next iteration if the opponent has been updated already.
+"""
+
+DECISION, DEAL, FOLD = range(3)
+"""Kinds of nodes, see `PublicTree.kind`."""
+
+LEAST = float(np.finfo(np.float32).tiny)
+"""Smallest positive normal number of the tables."""
+
+
+@inlined
+def _match(table, ahead, begin, count, n, up, predicts, out, at):
+    """Writes a policy in proportion to positive entries of a table.
+
+    Args:
+        table: the table; if it holds regrets, positive ones are multiplied by `up`.
+        ahead: the last regrets, used if `predicts` is not 0.
+        begin: first entry of the decision.
+        count: number of actions.
+        n: number of hands.
+        up, predicts: see POSITIVE and PREDICTS.
+        out: rows `at ..` are written.
+        at: local number of the first child.
+    """
+    zero, one = out.dtype.type(0), out.dtype.type(1)
+    even = one / out.dtype.type(count)
+    # The last row holds the sum, then its reciprocal, until its policy is written.
+    last = out[at + count - 1]
+    for k in range(n):
+        last[k] = zero
+    for a in range(count):
+        r = table[begin + a * n : begin + (a + 1) * n]
+        o = out[at + a]
+        if predicts != 0:
+            p = ahead[begin + a * n : begin + (a + 1) * n]
+            for k in range(n):
+                x = r[k] * up + p[k] * predicts
+                x = x if x > zero else zero
+                if a < count - 1:
+                    o[k] = x
+                last[k] += x
+        else:
+            for k in range(n):
+                x = r[k]
+                last[k] += x if x > zero else zero
+    for k in range(n):
+        last[k] = one / last[k] if last[k] > zero else -one
+    for a in range(count):
+        r = table[begin + a * n : begin + (a + 1) * n]
+        o = out[at + a]
+        if predicts != 0:
+            p = ahead[begin + a * n : begin + (a + 1) * n]
+            for k in range(n):
+                x, f = r[k] * up + p[k] * predicts, last[k]
+                o[k] = (x if x > zero else zero) * f if f > zero else even
+        else:
+            for k in range(n):
+                x, f = r[k], last[k]
+                o[k] = (x if x > zero else zero) * f if f > zero else even
+
+
+@jit(nogil=True, views_only=True)
+def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
+    """Writes the reaches of all nodes of a segment, and the policies of the player.
+
+    Row 0 of `reach` and `own` holds the reaches at the segment's first node.
+
+    Args:
+        nodes: the rows of `HandLayout.nodes` of the segment's template.
+        bases: start of the updated player's and of the opponent's block.
+        sizes: number of representatives of the updated player and of the opponent.
+        tables, numbers: see `sweep`.
+        reach, own, policy: `[M, H]` buffers.
+    """
+    mode, p = np.int64(numbers[MODE]), np.int64(numbers[UPDATED])
+    n, m = sizes
+    regret, average, ahead, _ = tables
+    is_current = mode == ITERATE or mode == CURRENT or mode == BEST_OF_CURRENT
+    table = regret if is_current else average
+    up = reach.dtype.type(numbers[POSITIVE])
+    others = reach.dtype.type(numbers[OTHERS])
+    predicts = reach.dtype.type(numbers[PREDICTS] if is_current else 0.0)
+    is_best = mode == BEST or mode == BEST_OF_CURRENT
+    for node in range(len(nodes)):
+        if nodes[node, KIND] != DECISION:
+            continue
+        first, edge = np.int64(nodes[node, FIRST_CHILD]), np.int64(nodes[node, EDGE])
+        count = np.int64(nodes[node, NUM_CHILDREN])
+        is_own = nodes[node, PLAYER] == p
+        if is_own and is_best:
+            continue
+        size = n if is_own else m
+        begin = (bases[0] if is_own else bases[1]) + edge * size
+        out = policy if is_own else reach
+        rate = up if is_own else others
+        _match(table, ahead, begin, count, size, rate, predicts, out, first)
+        if not is_own:
+            before = reach[nodes[node, ROW + p]]
+            for a in range(count):
+                o = reach[first + a]
+                for k in range(m):
+                    o[k] *= before[k]
+        elif mode == ITERATE:
+            before = own[nodes[node, OWN_ROW + p]]
+            for a in range(count):
+                s, o = policy[first + a], own[first + a]
+                for k in range(n):
+                    o[k] = before[k] * s[k]
+
+
+@inlined
+def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
+    """Changes the regrets and the average of a decision; `v` holds its values."""
+    regret, average, ahead, fixed = tables
+    kind = regret.dtype.type
+    up, down = kind(numbers[POSITIVE]), kind(numbers[NEGATIVE])
+    decay, zero = kind(numbers[DECAY]), kind(0)
+    floors, keeps = numbers[FLOORS] != 0, numbers[PREDICTS] != 0
+    least = kind(LEAST)
+    fades = up != kind(1)
+    for a in range(count):
+        w, o = value[first + a], own[first + a]
+        r = regret[begin + a * n : begin + (a + 1) * n]
+        g = average[begin + a * n : begin + (a + 1) * n]
+        if len(fixed) > 0:  # the policies are not needed any more
+            before = policy[first + a]
+            for j in range(n):
+                before[j] = r[j]
+        if floors and not fades:
+            for j in range(n):
+                x = r[j] + (w[j] - v[j])
+                r[j] = x if x > zero else zero
+        elif floors:
+            for j in range(n):
+                x = r[j]
+                y = x * up
+                y = (y if y > least else least) if x > zero else zero
+                x = y + (w[j] - v[j])
+                r[j] = x if x > zero else zero
+        elif fades or down != kind(1):
+            # A positive regret stays positive, as in exact arithmetic. Otherwise the
+            # only action with positive regret could lose its probability.
+            for j in range(n):
+                x = r[j]
+                y = x * up
+                y = (y if y > least else least) if x > zero else x * down
+                r[j] = y + (w[j] - v[j])
+        else:
+            for j in range(n):
+                r[j] += w[j] - v[j]
+        e = ahead[begin * keeps : (begin + n) * keeps]
+        if keeps:
+            e = ahead[begin + a * n : begin + (a + 1) * n]
+            for j in range(n):
+                e[j] = w[j] - v[j]
+        for j in range(n):
+            g[j] = g[j] * decay + o[j]
+        if len(fixed) > 0:
+            before, f = policy[first + a], fixed[begin + a * n : begin + (a + 1) * n]
+            for j in range(n):
+                if f[j] != 0:
+                    r[j] = g[j] = before[j]
+                    if keeps:
+                        e[j] = zero
+
+
+@jit(nogil=True, views_only=True)
+def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
+    """Combines the values of a segment from the leaves up, and changes the tables.
+
+    `base` is the start of the updated player's block, and `n` the number of the
+    player's representatives. The other arguments are those of `go_down`.
+    """
+    mode, p = np.int64(numbers[MODE]), np.int64(numbers[UPDATED])
+    zero = value.dtype.type(0)
+    for k in range(len(nodes) - 1, -1, -1):
+        if nodes[k, KIND] != DECISION:
+            continue
+        first, edge = np.int64(nodes[k, FIRST_CHILD]), np.int64(nodes[k, EDGE])
+        count = np.int64(nodes[k, NUM_CHILDREN])
+        v, w = value[k], value[first]
+        if nodes[k, PLAYER] != p:
+            for j in range(n):
+                v[j] = w[j]
+            for a in range(1, count):
+                w = value[first + a]
+                for j in range(n):
+                    v[j] += w[j]
+        elif mode == BEST or mode == BEST_OF_CURRENT:
+            for j in range(n):
+                v[j] = w[j]
+            for a in range(1, count):
+                w = value[first + a]
+                for j in range(n):
+                    x, y = v[j], w[j]
+                    v[j] = y if y > x else x
+        else:
+            # The mean relative to the first action: equal values have exactly their
+            # value as mean, so that rounding makes no regrets.
+            for j in range(n):
+                v[j] = zero
+            for a in range(1, count):
+                u, s = value[first + a], policy[first + a]
+                for j in range(n):
+                    v[j] += (u[j] - w[j]) * s[j]
+            for j in range(n):
+                v[j] += w[j]
+            if mode != ITERATE:
+                continue
+            if numbers[POSITIVE] != 1.0:
+                # A mean that is rounded up could make all regrets negative once
+                # discounts have made them small. So it is limited to the largest value
+                # of a played action. Rows of `reach` at own actions are free.
+                most = reach[first]
+                for j in range(n):
+                    most[j] = -np.inf
+                for a in range(count):
+                    w, s = value[first + a], policy[first + a]
+                    for j in range(n):
+                        x = w[j] if s[j] > zero else -np.inf
+                        most[j] = x if x > most[j] else most[j]
+                for j in range(n):
+                    v[j] = v[j] if v[j] < most[j] else most[j]
+            begin = base + edge * n
+            _learn(tables, numbers, begin, first, count, n, own, value, policy, v)
