@@ -37,11 +37,12 @@ class BlockState:
         tables: the tables, see `BlockTables`.
         engine: runs the iterations.
         walks: False.
+        gradients: None, because blocks have no gradients to average.
         leaves_digest: None, because the game's load string determines the payoffs.
         counts, marks, job: as in SolverState.
     """
 
-    walks, leaves_digest, walk = False, None, None
+    walks, leaves_digest, walk, gradients = False, None, None, None
 
     def __init__(
         self,

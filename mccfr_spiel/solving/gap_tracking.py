@@ -66,6 +66,11 @@ class GapTracking:
                 "CCE gaps need perfect recall, which an abstraction does not "
                 "guarantee. Make the solver without abstraction=."
             )
+        if self.store == "blocks":
+            raise ValueError(
+                "CCE gaps need gradients over sequences, which blocks of hands do not "
+                'have. Make the solver with store="worlds".'
+            )
         if self.state.full_pass is None and not isinstance(tree, GameTree):
             raise ValueError(
                 f"CCE gaps need gradients of the whole game, but the solver walks over "
