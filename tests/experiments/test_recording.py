@@ -122,7 +122,8 @@ def test_deleted_folder_ends_run_with_one_message(tmp_path, monkeypatch, capsys)
             shutil.rmtree(tmp_path / "out")
 
     monkeypatch.setattr(Recording, "add", add)
-    assert main(["solve", "kuhn_poker", f"--output_dir={tmp_path / 'out'}"]) == 1
+    flags = ["--iterations=100", f"--output_dir={tmp_path / 'out'}"]
+    assert main(["solve", "kuhn_poker", *flags]) == 1
     error = capsys.readouterr().err
     assert "deleted" in error
     assert str(tmp_path / "out") in error
