@@ -88,8 +88,8 @@ class Solver:
             over all histories. "worlds": the worlds that a game declares (see
             `rules.Description`), for algorithms that do not sample. "blocks": tables of
             float32 for subgames of hold'em and rules that keep regrets. "auto": blocks,
-            a whole tree if it fits, or "worlds". Sampling algorithms use a whole tree if
-            the game has compiled rules, or a large game has a twin, and at most 20
+            a whole tree if it fits, or "worlds". Sampling algorithms use a whole tree
+            if the game has compiled rules, or a large game has a twin, and at most 20
             million nodes; otherwise "none" with such rules, or a growing tree.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
