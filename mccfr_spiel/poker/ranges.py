@@ -3,7 +3,8 @@
 A **range** gives the weight of each hand. As a text it is a list of entries separated
 by commas: "QQ+,AKs,A5s:0.5,AhKh:0.3,random". An entry is a hand (AhKh), a type of hands
 (QQ, AKs, AKo, AK) or a run of types (QQ+, 75s+, TT-77, A5s-A2s), with an optional
-weight. The last entry for a hand wins.
+weight. The last entry for a hand wins. "20%" has the best fifth of all hands, by their
+equity against a random hand before the flop.
 """
 
 import re
@@ -21,6 +22,22 @@ _ENTRY = re.compile(rf"{_KIND}(?:(\+)|-{_KIND})?")
 
 _HIGH, _LOW = HANDS[:, 1] // 4, HANDS[:, 0] // 4
 _IS_SUITED = HANDS[:, 0] % 4 == HANDS[:, 1] % 4
+
+
+_PERCENT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)%")
+
+BY_EQUITY = (
+    "AA KK QQ JJ TT 99 88 AKs 77 AQs AJs AKo ATs AQo AJo KQs 66 A9s ATo KJs A8s "
+    "KTs KQo A7s A9o KJo 55 QJs K9s A5s A6s A8o KTo QTs A4s A7o K8s A3s QJo K9o "
+    "A5o A6o Q9s K7s JTs A2s QTo 44 A4o K6s K8o Q8s A3o K5s J9s Q9o JTo K7o A2o "
+    "K4s Q7s K6o K3s T9s J8s 33 Q6s Q8o K5o J9o K2s Q5s T8s K4o J7s Q4s Q7o T9o "
+    "J8o K3o Q6o Q3s 98s T7s J6s K2o 22 Q2s Q5o J5s T8o J7o Q4o 97s J4s T6s J3s "
+    "Q3o 98o 87s T7o J6o 96s J2s Q2o T5s J5o T4s 97o 86s J4o T6o 95s T3s 76s J3o "
+    "87o T2s 85s 96o J2o T5o 94s 75s T4o 93s 86o 65s 84s 95o T3o 92s 76o 74s T2o "
+    "54s 85o 64s 83s 94o 75o 82s 73s 93o 65o 53s 63s 84o 92o 43s 74o 72s 54o 64o "
+    "52s 62s 83o 42s 82o 73o 53o 63o 32s 43o 72o 52o 62o 42o 32o "
+)
+"""All types of hands, by descending equity against a random hand before the flop."""
 
 
 class RangeError(ValueError):
@@ -97,6 +114,8 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
     """The hands that an entry names."""
     if name.lower() == "random":
         return np.arange(len(HANDS))
+    if percent := _PERCENT.fullmatch(name):
+        return _best_hands(float(percent[1]), entry, where)
     if len(name) == 4:
         cards = [name[k].upper() + name[k + 1].lower() for k in (0, 2)]
         if {*cards} <= {*DECK}:
@@ -108,8 +127,8 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
     if match is None:
         raise RangeError(
             f"{where}: unknown entry {entry!r}. Expected QQ, AKs, AKo, AK, AhKh, QQ+, "
-            "75s+, TT-77, A5s-A2s, random or the like, with an optional weight after a "
-            "colon."
+            "75s+, TT-77, A5s-A2s, 20%, random or the like, with an optional weight "
+            "after a colon."
         )
     high, low, suits, has_plus, *other = match.groups()
     first = _ordered(high, low)
@@ -136,6 +155,19 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
     if suits:
         chosen &= (suits == "s") == _IS_SUITED
     return np.flatnonzero(chosen)
+
+
+def _best_hands(percent: float, entry: str, where: str) -> np.ndarray:
+    """The best hands that make up at most a percentage of all hands."""
+    if not 0 < percent <= 100:
+        raise RangeError(f"{where}: {entry!r} must be more than 0% and at most 100%.")
+    chosen: list[int] = []
+    for kind in BY_EQUITY.split():
+        hands = _hands_of(kind, kind, where).tolist()
+        if len(chosen) + len(hands) > percent / 100 * len(HANDS) + 1e-9:
+            break
+        chosen += hands
+    return np.array(chosen, np.int64)
 
 
 def _ordered(first: str, second: str) -> tuple[int, int]:

@@ -5,10 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mccfr_spiel.arenas.worlds.hand_strength import strengths_with
-from mccfr_spiel.poker.cards import DECK, HANDS, cards_of
+from mccfr_spiel.arenas.worlds.hand_strength import TABLES, strengths_with
+from mccfr_spiel.kernels.preflop import play_all_boards
+from mccfr_spiel.poker.cards import DECK, HAND_OF, HANDS, cards_of
 from mccfr_spiel.poker.ranges import Range, RangeError, weights_of
 from mccfr_spiel.poker.subgames import compatible
+from mccfr_spiel.poker.suits import exchanges
+
+_MOST_GROUPS = 8
+"""Number of different ranges after exchanges of suits up to which one board of each
+orbit is played for each of them. There are 19 times as many boards as orbits."""
 
 
 def equities(board: str, ranges: Sequence[Range]) -> np.ndarray:
@@ -17,14 +23,18 @@ def equities(board: str, ranges: Sequence[Range]) -> np.ndarray:
     It is 0 for hands with probability 0.
 
     Args:
-        board: 3 to 5 cards.
+        board: 3 to 5 cards, or "" before the flop, which takes up to a minute for large
+            ranges.
         ranges: a range per player, as for `subgame`.
 
     Raises:
         ValueError: the board or a range is invalid, or no two hands are compatible.
     """
     cards, weights = _checked(board, ranges)
-    shares = [equities_against(cards, weights[1 - player]) for player in range(2)]
+    if cards:
+        shares = [equities_against(cards, weights[1 - player]) for player in range(2)]
+    else:
+        shares = _before_the_flop(weights)
     possible = weights * (compatible() @ weights[::-1].T).T > 0
     return np.where(possible, np.nan_to_num(shares), 0.0)
 
@@ -56,6 +66,32 @@ def equities_against(board: Sequence[int], opponent: np.ndarray) -> np.ndarray:
         _add_showdown([*board, *runout], opponent, wins, totals)
     result = np.full(len(HANDS), np.nan)
     return np.divide(wins, totals, out=result, where=totals > 1e-12 * totals.max())
+
+
+def _before_the_flop(weights: np.ndarray) -> np.ndarray:
+    """`[2, 1326]` equities over all boards; 0 for hands that meet no hand.
+
+    Exchanges of suits that change the ranges are averaged over.
+    """
+    every = exchanges((), np.ones_like(weights))
+    moved = HAND_OF[every[:, HANDS[:, 0]], every[:, HANDS[:, 1]]]
+    wins, totals = np.zeros_like(weights), np.zeros_like(weights)
+    # Ranges that different exchanges make equal have equal showdowns.
+    groups: dict[bytes, list[np.ndarray]] = {}
+    for places in moved:
+        groups.setdefault(weights[:, places].tobytes(), []).append(places)
+    if len(groups) > _MOST_GROUPS:  # playing all boards once is faster
+        groups, every = {b"": [moved[0]]}, every[:1]
+    for places, *others in groups.values():
+        given = weights[:, places]
+        held = np.flatnonzero(given.any(axis=0))
+        won, total = np.zeros((2, len(held))), np.zeros((2, len(held)))
+        chosen = np.ascontiguousarray(given[:, held])
+        play_all_boards(HANDS[held], chosen, every, *TABLES, won, total)
+        for back in (places, *others):
+            wins[:, back[held]] += won
+            totals[:, back[held]] += total
+    return np.divide(wins, totals, out=np.zeros_like(wins), where=totals > 0)
 
 
 def _add_showdown(
@@ -101,11 +137,11 @@ def _checked(board: str, ranges: Sequence[Range]) -> tuple[list[int], np.ndarray
     Raises:
         ValueError: see `equities`.
     """
-    cards = cards_of(board, "board")
-    if not 3 <= len(cards) <= 5:
+    cards = cards_of(board, "board") if board != "" else []
+    if len(cards) not in (0, 3, 4, 5):
         raise ValueError(
-            f"board={board!r} has {len(cards)} cards, expected 3 (flop), 4 (turn) or 5 "
-            "(river)."
+            f"board={board!r} has {len(cards)} cards, expected none (before the flop), "
+            "3 (flop), 4 (turn) or 5 (river)."
         )
     if isinstance(ranges, str) or len(ranges) != 2:
         raise ValueError("ranges must be a pair, one range per player.")

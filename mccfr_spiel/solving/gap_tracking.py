@@ -66,7 +66,7 @@ class GapTracking:
                 "CCE gaps need perfect recall, which an abstraction does not "
                 "guarantee. Make the solver without abstraction=."
             )
-        if self.store == "blocks":
+        if tree.store == "blocks":
             raise ValueError(
                 "CCE gaps need gradients over sequences, which blocks of hands do not "
                 'have. Make the solver with store="worlds".'

@@ -13,6 +13,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.spots import grid_of_hands, report_of_runouts, title_of
 from mccfr_spiel.poker.cards import HAND_NAMES, cards_of
 from mccfr_spiel.poker.made_hands import draws, made_hands
+from mccfr_spiel.poker.ranges import weights_of
 
 TURN: dict[str, Any] = {
     "board": "9s8h3s2d",
@@ -148,7 +149,7 @@ def test_spots_are_saved_and_opened(tmp_path):
     study = studied()
     study.save(tmp_path / "spot.bin")
     again = ms.poker.Study.load(tmp_path / "spot.bin")
-    assert again.evs.tolist() == study.evs.tolist()
+    assert again.evs == pytest.approx(study.evs, abs=1e-5)
 
 
 @pytest.mark.compiled
@@ -167,6 +168,34 @@ def test_report_solves_the_spot_on_each_board():
     ):
         with pytest.raises(ValueError, match=message):
             ms.poker.report(boards, game)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("ranges", "published"),
+    [
+        (("AA", "KK"), 0.81946),
+        (("AKs", "QQ"), 0.46049),
+        (("72o", "random"), 0.34584),
+        (("AhKh", "QsQc"), 0.46214),
+    ],
+)
+def test_equities_before_the_flop_equal_published_ones(ranges, published):
+    equity = ms.poker.equity("", ranges)
+    assert equity == pytest.approx([published, 1 - published], abs=1e-5)
+
+
+@pytest.mark.interpreted
+def test_percentages_are_the_best_hands():
+    assert (weights_of("100%", "r") == 1).all()
+    best = weights_of("2.3%", "r")
+    names = {HAND_NAMES[k][::2] for k in np.flatnonzero(best)}
+    assert names == {"AA", "KK", "QQ", "JJ", "TT"}
+    assert weights_of("20%", "r").sum() <= 0.2 * 1326
+    assert weights_of("20%:0.5,AA", "r").max() == 1.0
+    for text in ("0%", "101%"):
+        with pytest.raises(ValueError, match="more than 0% and at most 100%"):
+            weights_of(text, "r")
 
 
 @pytest.mark.interpreted

@@ -110,3 +110,6 @@ def _straight() -> np.ndarray:
 
 _TOP = [_top(count) for count in range(6)]
 _STRAIGHT = _straight()
+
+TABLES = np.array(_TOP, np.int64), np.array(_STRAIGHT, np.int64)
+"""`[6, 8192]` the highest ranks of each set, and `[8192]` the best straight."""
