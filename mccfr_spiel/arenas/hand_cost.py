@@ -3,6 +3,7 @@ building the arena."""
 
 from typing import NamedTuple
 
+import numpy as np
 import pyspiel
 
 from mccfr_spiel.arenas.hand_sweeps import bytes_of_solver, steps_of
@@ -94,6 +95,7 @@ def _cost_of_blocks(public: PublicTree) -> Cost:
     blocks = lay_out(public, boards)
     size = bytes_of_solver(blocks, 1, 2)
     size += sum(array.nbytes for array in blocks.layout) + blocks.segments.node.nbytes
+    size += 32 * int(np.count_nonzero(np.diff(first)))  # `BlockArena.places`
     seconds = _SECONDS_OF_ENTRY * blocks.num_entries
     seconds += _SECONDS_OF_SUM * steps_of(blocks)
     seconds += _SECONDS_OF_SEGMENT * len(blocks.layout.board)

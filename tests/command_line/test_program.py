@@ -125,7 +125,7 @@ FLOP = f"python_holdem_subgame(board=Ks7d4c,pot=100,stacks=300,bets=50%,{RANGES}
 
 
 @pytest.mark.parametrize(
-    ("game", "arena"), [("phantom_ttt", "worlds"), (FLOP, "hands of cards")]
+    ("game", "arena"), [("phantom_ttt", "worlds"), (FLOP, "blocks of hands")]
 )
 def test_info_shows_arenas_of_large_games(program, game, arena):
     code, out, _ = program("info", game, "--nomeasure")

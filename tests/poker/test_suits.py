@@ -3,7 +3,6 @@
 import functools
 import itertools
 import random
-from typing import Any
 
 import numpy as np
 import pyspiel
@@ -188,12 +187,11 @@ def test_cost_bounds_the_memory():
     tree = complete_table(game, store="worlds")
     found = ms.poker.cost(game)
     assert found[:2] == (tree.num_infosets, tree.num_sequences)
-    solver = ms.Solver(game, ms.DCFR, max_memory=found.bytes)
-    worlds: Any = tree.worlds
-    arrays = (*solver.state.tables, *worlds, tree.infosets, tree.actions)
-    assert sum(array.nbytes for array in arrays) <= found.bytes
+    solver = ms.Solver(game, ms.DCFR, max_memory=found.bytes, threads=1)
+    arrays = (*solver.state.tables, *solver.tree.blocks.layout)
+    assert 0 < sum(array.nbytes for array in arrays) <= found.bytes
     with pytest.raises(MemoryBudgetError, match="are left"):
-        ms.Solver(game, ms.DCFR, max_memory=found.bytes - 1)
+        ms.Solver(game, ms.DCFR, max_memory=found.bytes - 1, threads=1)
     sequences = f"{tree.num_sequences:,} sequences: up to "
     assert sequences in str(found)
     with pytest.raises(ValueError, match="not a game of hands"):

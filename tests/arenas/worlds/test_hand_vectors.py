@@ -147,7 +147,7 @@ def test_threads_and_blocks_give_identical_bits(monkeypatch):
     found = []
     for least, threads in ((2**40, 1), (5000, 1), (5000, 3)):
         monkeypatch.setattr(hand_lists, "LEAST_BLOCK", least)
-        solver = ms.Solver(game, ms.CFR_PLUS, threads=threads)
+        solver = ms.Solver(game, ms.CFR_PLUS, threads=threads, store="worlds")
         worlds: Any = solver.tree.worlds
         blocks = worlds.num_blocks
         assert blocks == 1 if least > 5000 else blocks > 5
