@@ -2,16 +2,13 @@
 
 from typing import Any
 
-import numpy as np
-import pyspiel
 import pytest
-import scipy.optimize
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import external, full
 from tests.arenas.rules.twins.broken import take_places_from_keys
-from tests.reference import read_game, turn_based
+from tests.sequence_program import Part, even, value_against
 from tests.test_solver import COMBINATIONS, ESTIMATORS, RULES
 from tests.vectors import KUHN_3, bits, follow_textbook
 
@@ -41,92 +38,14 @@ def test_trembling_solver_equals_textbook(rule, estimator):
 
 
 def value_within(game: str, tremble: float) -> float:
-    """Player 0's value of the game with trembles, by a linear program of its own.
+    """Player 0's value of the game with trembles, by a linear program of its own."""
+    known = even(game)
 
-    Variables: player 0's plan x over sequences, and for each infoset of player 1 the
-    value of its best trembling response. An infoset with values q of its actions is
-    worth f sum(q) + (1 - n f) min(q) to player 0.
-    """
-    loaded = turn_based(game)
-    _, infosets = read_game(loaded)
-    columns: dict[tuple[str, object], int] = {}
+    def share(key: Any) -> float:
+        count = len(known(key))
+        return count * min(tremble, 0.5 / count)
 
-    def column(kind: str, key: object) -> int:
-        return columns.setdefault((kind, key), len(columns))
-
-    payoffs: dict[object, list[tuple[float, int]]] = {}
-
-    def walk(state: pyspiel.State, chance: float, last: tuple[object, object]) -> None:
-        if state.is_terminal():
-            entry = chance * state.returns()[0], column("x", last[0])
-            payoffs.setdefault(last[1], []).append(entry)
-            return
-        player = state.current_player()
-        if player < 0:
-            for action, prob in state.chance_outcomes():
-                walk(state.child(action), chance * prob, last)
-            return
-        key = player, state.information_state_string(player)
-        parents[key] = last[player]
-        for action in state.legal_actions():
-            after = [*last]
-            after[player] = (key, action)
-            walk(state.child(action), chance, (after[0], after[1]))
-
-    parents: dict[Any, Any] = {}
-    walk(loaded.new_initial_state(), 1.0, ("", ""))
-    equal, upper = [], []
-    for key, infoset in infosets.items():
-        count = len(infoset.actions)
-        floor = min(tremble, 0.5 / count)
-        own = [(key, action) for action in infoset.actions]
-        parent = parents[key]
-        if key[0] == 0:
-            row = {column("x", sequence): 1.0 for sequence in own}
-            row[column("x", parent)] = -1.0
-            equal.append((row, 0.0))
-            for sequence in own:
-                row = {column("x", sequence): -1.0, column("x", parent): floor}
-                upper.append(row)
-            continue
-        # worst[I] <= value(a) for each action a; value[I] = f sum + (1 - n f) worst.
-        total = {column("value", key): -1.0, column("worst", key): 1.0 - count * floor}
-        for sequence in own:
-            bound = {column("worst", key): 1.0}
-            for number, variable in payoffs.get(sequence, []):
-                bound[variable] = bound.get(variable, 0.0) - number
-                total[variable] = total.get(variable, 0.0) + floor * number
-            for child in (name for name, last in parents.items() if last == sequence):
-                bound[column("value", child)] = -1.0
-                total[column("value", child)] = floor
-            upper.append(bound)
-        equal.append((total, 0.0))
-    equal.append(({column("x", ""): 1.0}, 1.0))
-    cost = dict.fromkeys(range(len(columns)), 0.0)
-    for number, variable in payoffs.get("", []):
-        cost[variable] -= number
-    for child, last in parents.items():
-        if last == "" and child[0] == 1:
-            cost[column("value", child)] = -1.0
-
-    def matrix(rows: list[dict[int, float]]) -> np.ndarray:
-        result = np.zeros((len(rows), len(columns)))
-        for line, row in zip(result, rows, strict=True):
-            line[list(row)] = list(row.values())
-        return result
-
-    bounds = [(0, None) if kind == "x" else (None, None) for kind, _ in columns]
-    solved = scipy.optimize.linprog(
-        [cost[k] for k in range(len(columns))],
-        A_ub=matrix(upper),
-        b_ub=np.zeros(len(upper)),
-        A_eq=matrix([row for row, _ in equal]),
-        b_eq=[right for _, right in equal],
-        bounds=bounds,
-        options={"primal_feasibility_tolerance": 1e-10},
-    )
-    assert solved.status == 0
-    return -solved.fun
+    return value_against(game, 0, [Part(1.0, share, known)], tremble)
 
 
 @pytest.mark.interpreted
