@@ -17,9 +17,7 @@ from mccfr_spiel.experiments.setting_tables import Setting
 from mccfr_spiel.exploring.exporting import (
     export,
 )
-from mccfr_spiel.exploring.opening import (
-    explore,
-)
+from mccfr_spiel.exploring.opening import Explorer, explore
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.solving.reading import load_policy
 
@@ -79,12 +77,14 @@ def run_explore(values: flags.FlagValues, words: Sequence[str]) -> int:
         export(Subject(policies, game), values.export, show)
         show(f"The page is in {values.export}")
         return 0
-    page = explore(policies, game, port=values.port)
-    show(f"{page.subject.title}: open this private link.")
-    show(f"  {page.url}")
-    show("Press Ctrl-C to stop.")
-    try:
-        page.wait()
-    finally:
-        page.stop()
+    serve(explore(policies, game, port=values.port))
     return 0
+
+
+def serve(page: Explorer) -> None:
+    """Prints the link of a page, and serves the page until Ctrl-C."""
+    with page:
+        show(f"{page.subject.title}: open this private link.")
+        show(f"  {page.url}")
+        show("Press Ctrl-C to stop.")
+        page.wait()

@@ -28,6 +28,7 @@ from mccfr_spiel.command_line.program_flags import (
     EXPERIMENT_NAMES,
     FLAGS,
     define,
+    set_flag,
 )
 from mccfr_spiel.command_line.solve_command import solve
 from mccfr_spiel.command_line.target_command import (
@@ -261,9 +262,7 @@ def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
         given = [str(flag.value)] * bool(flag.present) + [*words]
         raise ValueError(f"Expected one game, not {', '.join(given)}.")
     for word in words:
-        flag.parse(word)
-        flag.present += 1
-        flag.using_default_value = False
+        set_flag(flag, word)
     if is_game_file(str(flag.value)):  # --resume may run in another folder
         flag.value = load_string(str(flag.value))
     return str(flag.value)

@@ -6,7 +6,8 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_spiel.command_line.program_flags import FLAGS
+from mccfr_spiel.command_line.explore_command import serve
+from mccfr_spiel.command_line.program_flags import FLAGS, set_flag
 from mccfr_spiel.command_line.solve_command import solve
 from mccfr_spiel.command_line.terminal import Signals, show
 from mccfr_spiel.common.display import text_table
@@ -67,9 +68,7 @@ def run_poker(values: flags.FlagValues, words: Sequence[str], signals: Signals) 
     game = _game_of(values)
     for name, text in {"game": str(game), **DEFAULT_FLAGS}.items():
         if not FLAGS[name].present:
-            FLAGS[name].parse(text)
-            FLAGS[name].present += 1
-            FLAGS[name].using_default_value = False
+            set_flag(FLAGS[name], text)
     if FLAGS.output_dir is None:
         name = f"poker_{game.subgame.board_text}"
         FLAGS["output_dir"].parse(str(new_folder(name)))
@@ -84,11 +83,7 @@ def run_poker(values: flags.FlagValues, words: Sequence[str], signals: Signals) 
             show(text)
         show(f"All hands are in {folder / CSV}")
     if values.explore:
-        with explore(folder) as page:
-            show(f"{page.subject.title}: open this private link.")
-            show(f"  {page.url}")
-            show("Press Ctrl-C to stop.")
-            page.wait()
+        serve(explore(folder))
     else:
         show(f"To see the grid of hands: mccfr-spiel explore {folder}")
     return 0

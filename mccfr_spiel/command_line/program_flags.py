@@ -218,6 +218,13 @@ def define(table: Iterable[Setting], values: flags.FlagValues = FLAGS) -> None:
         flags.DEFINE(parser, name, setting.default, setting.help, values, writer)
 
 
+def set_flag(flag: flags.Flag, text: str) -> None:
+    """Sets a flag to a text, as if the user had given it."""
+    flag.parse(text)
+    flag.present += 1
+    flag.using_default_value = False
+
+
 define(SETTINGS.values())
 define(PROGRAM)
 for _name in ("checkpoint_every", "evaluation_seconds"):

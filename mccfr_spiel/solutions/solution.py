@@ -1,7 +1,5 @@
 """The result of `ms.solve`."""
 
-import csv
-import io
 import math
 import os
 import pathlib
@@ -11,6 +9,7 @@ from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import display
 from mccfr_spiel.common.atomic_files import write_file
 from mccfr_spiel.common.checkpoint import CHECKPOINT
+from mccfr_spiel.common.csv_files import write_rows
 from mccfr_spiel.evaluation.metrics import GameValue
 from mccfr_spiel.evaluation.responses import LearnedResponse
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -138,17 +137,8 @@ class Solution(NamedTuple):
         self.policy.save(path / BINARY_POLICY)
         if self.solver is not None:
             self.solver.save(path / SOLVER)
-        write_file(path / TRACE, trace_text(self.trace).encode())
+        write_rows(path / TRACE, [step._asdict() for step in self.trace])
         write_file(path / TEXT, f"{self}\n".encode())
-
-
-def trace_text(trace: tuple[Step, ...]) -> str:
-    """The trace as CSV, with a header."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(Step._fields)
-    writer.writerows(trace)
-    return out.getvalue()
 
 
 def lower_bound(responses: tuple[LearnedResponse, ...]) -> float:
