@@ -18,13 +18,14 @@ from mccfr_spiel.arenas.choosing import (
 )
 from mccfr_spiel.arenas.evaluating import complete_table
 from mccfr_spiel.arenas.hand_arena import HandArena
-from mccfr_spiel.arenas.infosets.loading import load_game, turn_based
+from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.infosets.table import InfosetTable
 from mccfr_spiel.arenas.needs import EVALUATION
 from mccfr_spiel.arenas.request import (
     Game,
     Limits,
 )
+from mccfr_spiel.arenas.rules.game_description import Description
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import (
@@ -61,8 +62,8 @@ MOST_LEAVES_OF_A_PROGRAM = 400_000
 """Linear programs of larger trees take minutes and gigabytes."""
 
 WORLDS_MEMORY = "1GiB"
-"""Memory after which a search for worlds gives up. Searching this far takes half a
-minute."""
+"""Memory after which a search that lists worlds gives up. Searching this far takes
+half a minute."""
 
 MOST_HISTORY_NODES = 2_000_000_000
 """Games with more nodes are sampled rather than passed over history by history."""
@@ -164,19 +165,21 @@ def searched(
 def _arena(game: Game, max_memory: MaxMemory) -> Any:
     """An arena that knows all information sets of a game; None if none fits.
 
-    A search for worlds ends without worlds when it has taken `WORLDS_MEMORY`, because
-    nothing can forecast how long it takes. A larger `max_memory` replaces this limit.
+    A search that lists worlds one by one gives up when it has taken `WORLDS_MEMORY`,
+    because nothing can forecast how long it takes; `max_memory` replaces this limit.
+    Searches by positions are short, and hands of cards are not searched.
     """
-    source = game.source if isinstance(game, InfosetTable) else load_game(game)
-    with contextlib.suppress(TreeFullError, ValueError):
-        return complete_table(game, max_memory, store="tree")
+    tree = game if isinstance(game, GameTree) else GameTree(game, max_memory=max_memory)
+    rules = tree.rules_for("any")
+    attempts = [("auto", max_memory)]
+    if rules is not None and _lists_worlds(rules.description):
+        attempts = [("tree", max_memory), ("worlds", max_memory or WORLDS_MEMORY)]
+    for store, limit in attempts:
+        with contextlib.suppress(TreeFullError):
+            return complete_table(game, limit, store=store)
     if isinstance(game, InfosetTable):
-        game = source
-    has_hands = hasattr(turn_based(source), "public_tree")
-    limit = max_memory if has_hands else max_memory or WORLDS_MEMORY
-    with contextlib.suppress(TreeFullError, ValueError):
-        return complete_table(game, limit, store="worlds")
-    forecast = GameTree(game, max_memory=max_memory).forecast(4 * MOST_HISTORY_NODES)
+        game = game.source
+    forecast = tree.forecast(4 * MOST_HISTORY_NODES)
     if statistics.fmean(forecast.nodes) > MOST_HISTORY_NODES:
         return None
     try:
@@ -184,6 +187,11 @@ def _arena(game: Game, max_memory: MaxMemory) -> Any:
         return choose_arena(game, EVALUATION, "none", limits).table
     except ValueError:  # no compiled rules, or too many information sets
         return None
+
+
+def _lists_worlds(description: Description) -> bool:
+    """Whether the rules of a game declare worlds, but no positions of worlds."""
+    return description.world_key is not None and description.position_key is None
 
 
 class Search:

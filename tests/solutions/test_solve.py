@@ -125,6 +125,29 @@ def test_sampled_search_reports_a_lower_bound_only():
     assert gain <= exact + slack
 
 
+def test_spots_of_poker_are_solved_in_blocks():
+    game = ms.poker.subgame(
+        board="Ks7d4c2s9h",
+        pot=100,
+        stacks=300,
+        ranges=("random", "random"),
+        bets="75%",
+        raises="a",
+    )
+    solution = ms.solve(game, relative=1e-2)
+    assert solution.solver is not None
+    assert solution.solver.store == "blocks"
+    assert solution.reached
+    assert solution.nash_conv == pytest.approx(
+        ms.nash_conv(game, solution.policy), abs=1e-3
+    )
+
+
+def test_imperfect_recall_is_refused():
+    with pytest.raises(ValueError, match="imperfect recall"):
+        ms.solve("liars_dice_ir")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
