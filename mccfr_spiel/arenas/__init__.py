@@ -26,6 +26,9 @@ Files:
     rule_arena.py     walks over compiled rules; rule_growth.py enlarges their tables
     world_arenas.py   worlds in lists, worlds recomputed in each pass, histories
     hand_arena.py     hands of cards on a public tree
+    hand_sweeps.py    passes over blocks of hands
+    hand_pass.py      gradients over sequences, by these passes
+    block_values.py   values of a policy in blocks at public nodes
     hand_cost.py      estimated memory and time of a hand arena
     full_pass.py      plans, gradients and best responses over the whole game
     tree_pass.py      full passes that read the leaves of a complete tree

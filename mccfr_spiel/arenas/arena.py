@@ -12,7 +12,7 @@ whole game.
     remade worlds    RemadeWorldArena  no     yes        world_arenas.py (recomputed
                                                          in each pass, not stored)
     hands of cards   HandArena         no     yes        hand_arena.py
-    blocks of hands  BlockArena        no     yes        block_arena.py
+    blocks of hands  BlockArena        no     yes        hand_arena.py
     histories        HistoryArena      no     yes        world_arenas.py
 
 `choose_arena` in choosing.py decides which arena an algorithm gets.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.block_arena import BlockArena
+from mccfr_spiel.arenas.hand_arena import BlockArena
 from mccfr_spiel.arenas.hand_sweeps import BlockTables, HandSweeps, numbers_of
 from mccfr_spiel.kernels.hand_decisions import AVERAGE, MODE, UPDATED
 from mccfr_spiel.kernels.hand_layout import (

@@ -5,8 +5,7 @@ too large or unsuitable. After such an error no memory of the arena remains allo
 """
 
 from mccfr_spiel.arenas.arena import Arena
-from mccfr_spiel.arenas.block_arena import BlockArena
-from mccfr_spiel.arenas.hand_arena import HandArena
+from mccfr_spiel.arenas.hand_arena import BlockArena, HandArena
 from mccfr_spiel.arenas.request import ArenaRequest
 from mccfr_spiel.arenas.rule_arena import RuleArena
 from mccfr_spiel.arenas.rules.bound_rules import (

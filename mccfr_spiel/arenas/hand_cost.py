@@ -3,14 +3,13 @@ building the arena."""
 
 from typing import NamedTuple
 
-import numpy as np
 import pyspiel
 
+from mccfr_spiel.arenas.hand_pass import bytes_of_gradients
 from mccfr_spiel.arenas.hand_sweeps import bytes_of_solver, steps_of
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.hand_blocks import lay_out
-from mccfr_spiel.arenas.worlds.hand_lists import count_hands, sizes_of
-from mccfr_spiel.arenas.worlds.public_tree import PublicTree
+from mccfr_spiel.arenas.worlds.hand_lists import bytes_of_infosets, number_hands
 from mccfr_spiel.arenas.worlds.public_tree_reader import (
     has_public_tree,
     read_public_tree,
@@ -24,13 +23,12 @@ from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
 _BYTES_OF_DISCOUNTS = 18
 """Bytes per infoset of the tables that DCFR needs in addition to BYTES_OF_TABLES."""
 
-_SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
-"""Seconds per hand at a leaf of the public tree, and seconds per sequence in an update
-of DCFR, as measured on a processor of about 2023 with one thread."""
-
 _SECONDS_OF_ENTRY, _SECONDS_OF_SUM, _SECONDS_OF_SEGMENT = 3.8e-9, 5.9e-9, 1.6e-6
-"""Seconds per entry of a table, per hand in a sum at leaves, and per segment, for
-blocks of hands; measured on the same processor."""
+"""Seconds per entry of a table, per hand in a sum at leaves, and per segment, as
+measured on a processor of about 2023 with one thread."""
+
+_SECONDS_OF_SEQUENCE = 11e-9
+"""Seconds per sequence in an update of vectors of float64."""
 
 
 class Cost(NamedTuple):
@@ -76,27 +74,16 @@ def cost(game: pyspiel.Game | str) -> Cost:
             f"{brief(game)} is not a game of hands of cards; expected a subgame of "
             "hold'em, kuhn_poker or leduc_poker."
         )
-    if hasattr(game, "subgame"):
-        return _cost_of_blocks(read_public_tree(game))
-    infosets, sequences, size, steps = sizes_of(read_public_tree(game))
-    per_infoset, per_sequence = BYTES_OF_TABLES
-    per_infoset += _BYTES_OF_DISCOUNTS
-    return Cost(
-        infosets,
-        sequences,
-        size + per_infoset * infosets + per_sequence * sequences,
-        _SECONDS_OF_STEP * steps + _SECONDS_OF_SEQUENCE * sequences,
-    )
-
-
-def _cost_of_blocks(public: PublicTree) -> Cost:
-    """The resources of a solver in a BlockArena."""
-    boards, _, first, begins = count_hands(public)
-    blocks = lay_out(public, boards)
-    size = bytes_of_solver(blocks, 1, 2)
-    size += sum(array.nbytes for array in blocks.layout) + blocks.segments.node.nbytes
-    size += 32 * int(np.count_nonzero(np.diff(first)))  # `BlockArena.places`
+    boards, numbering = number_hands(public := read_public_tree(game))
+    infosets, sequences = numbering.num_infosets, numbering.num_sequences
+    blocks = lay_out(public, boards, numbering)
     seconds = _SECONDS_OF_ENTRY * blocks.num_entries
     seconds += _SECONDS_OF_SUM * steps_of(blocks)
     seconds += _SECONDS_OF_SEGMENT * len(blocks.layout.board)
-    return Cost(int(first[-1]), int(begins[-1]), size, seconds)
+    if hasattr(game, "subgame"):
+        size = blocks.nbytes + bytes_of_solver(blocks, 1, 2)
+        return Cost(infosets, sequences, size, seconds)
+    per_infoset, per_sequence = BYTES_OF_TABLES
+    size = blocks.nbytes + bytes_of_gradients(blocks) + bytes_of_infosets(numbering)
+    size += (per_infoset + _BYTES_OF_DISCOUNTS) * infosets + per_sequence * sequences
+    return Cost(infosets, sequences, size, seconds + _SECONDS_OF_SEQUENCE * sequences)

@@ -25,12 +25,8 @@ from mccfr_spiel.arenas.rules.game import replayed
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds import finding
 from mccfr_spiel.arenas.worlds.checking import paying_one
-from mccfr_spiel.arenas.worlds.hand_gradients import Hands
-from mccfr_spiel.arenas.worlds.world_passes import (
-    GRADIENTS,
-    LAYOUTS,
-    make_world_iterate,
-)
+from mccfr_spiel.arenas.worlds.world_lists import GRADIENTS
+from mccfr_spiel.arenas.worlds.world_passes import LAYOUTS, make_world_iterate
 from mccfr_spiel.common.budget import (
     Budget,
 )
@@ -45,21 +41,16 @@ class ArenaWithoutNodes(ArenaTable):
     """An arena that knows all infosets and computes gradients, without stored nodes.
 
     Attributes:
-        worlds: the arrays that passes read.
         utilities: `[U, P]` the U distinct vectors of returns of the P players.
     """
 
     has_gradients = True
-    worlds: Any
-    utilities: np.ndarray
+    utilities: Any
 
     @property
     def knows_all_infosets(self) -> bool:
         """True, because the search for worlds, hands or histories finds them all."""
         return True
-
-    def _kept_in_words(self) -> str:
-        return f"{self.worlds.num_worlds:,} worlds"
 
     def saved(
         self, *, is_made_whole: bool
@@ -70,10 +61,15 @@ class ArenaWithoutNodes(ArenaTable):
 
 
 class WorldArena(ArenaWithoutNodes):
-    """The worlds of a game, listed in arrays."""
+    """The worlds of a game, listed in arrays.
+
+    Attributes:
+        worlds: the arrays that passes read.
+    """
 
     name, store = "worlds", "worlds"
     finder = staticmethod(finding.find_worlds)
+    worlds: Any
 
     def __init__(
         self,
@@ -103,6 +99,9 @@ class WorldArena(ArenaWithoutNodes):
         self.infoset_names = KeyNames(rules, found.keys, found.infosets["player"])
         self.utilities = found.worlds.payoffs
         self._start_pass = found.start_pass
+
+    def _kept_in_words(self) -> str:
+        return f"{self.worlds.num_worlds:,} worlds"
 
     def states(self, infosets: Iterable[int]) -> Iterator[pyspiel.State]:
         """A state of each given infoset, replayed from a history that reaches it."""
@@ -182,30 +181,16 @@ def find_arena(
 
 
 class WorldPass(FullPass):
-    """Passes over listed worlds or hands of cards.
+    """Passes over listed worlds.
 
-    Threads work in parallel on the gradients of different players, and if gradients are
-    cut into blocks, on different blocks.
+    Threads work in parallel on the gradients of different players.
     """
 
-    table: ArenaWithoutNodes
-
-    def __init__(
-        self, table: ArenaWithoutNodes, num_threads: int, num_blocks: int = 1
-    ) -> None:
-        """Stores the arguments.
-
-        Args:
-            table: the arena.
-            num_threads: number of threads that divide the work of a pass.
-            num_blocks: number of blocks into which each player's gradient is cut.
-        """
-        super().__init__(table, num_threads)
-        self._num_blocks = num_blocks
+    table: WorldArena
 
     @property
     def lists(self) -> Iterable[np.ndarray]:
-        """See FullPass: the lists of worlds or hands."""
+        """See FullPass: the lists of worlds."""
         return self.table.worlds
 
     @property
@@ -227,15 +212,13 @@ class WorldPass(FullPass):
 
     def _summed(self, worlds: Any, plan: np.ndarray, players: range) -> np.ndarray:
         """`[S]` gradients of some players from a list like the arena's own list."""
-        each, gradient = self._num_blocks, np.zeros_like(plan)
-        add = GRADIENTS[type(worlds)]
+        add, gradient = GRADIENTS[type(worlds)], np.zeros_like(plan)
 
         def add_for(part: tuple[int, int]) -> None:
-            first = each * players.start
-            for piece in range(first + part[0], first + part[1]):
-                add(worlds, piece, plan, gradient)
+            for player in players[slice(*part)]:
+                add(worlds, player, plan, gradient)
 
-        teams.in_parts(self.num_threads, each * len(players), add_for)
+        teams.in_parts(self.num_threads, len(players), add_for)
         return gradient
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
@@ -245,8 +228,7 @@ class WorldPass(FullPass):
             MemoryBudgetError: a copy of the payoffs does not fit the arena's budget.
         """
         table, worlds = self.table, self.table.worlds
-        payoffs = worlds.pays if isinstance(worlds, Hands) else worlds.returns
-        size = payoffs.nbytes + 3 * plan.nbytes
+        size = worlds.returns.nbytes + 3 * plan.nbytes
         table.budget.require(size, "The reaches of information sets take")
         players = range(table.num_players)
         return self.reaches_of(self._summed(paying_one(worlds), plan, players))

@@ -17,12 +17,14 @@ from mccfr_spiel.kernels.hand_layout import (
 )
 from mccfr_spiel.kernels.jit import inlined, jit
 
-ITERATE, CURRENT, AVERAGE, BEST, BEST_OF_CURRENT = range(5)
+ITERATE, CURRENT, AVERAGE, BEST, BEST_OF_CURRENT, GRADIENT = range(6)
 """Modes of a pass.
 
 ITERATE: update of the tables.
 CURRENT, AVERAGE: values under the current policy, and under the average policy.
 BEST, BEST_OF_CURRENT: values of a best response to the average or current policy.
+GRADIENT: the table holds the opponent's reach after each action; the sums of returns
+    after each own action, up to the next own action, are written into it.
 """
 
 (
@@ -127,10 +129,16 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
         first, edge = np.int64(nodes[node, FIRST_CHILD]), np.int64(nodes[node, EDGE])
         count = np.int64(nodes[node, NUM_CHILDREN])
         is_own = nodes[node, PLAYER] == p
-        if is_own and is_best:
+        if is_own and (is_best or mode == GRADIENT):
             continue
         size = n if is_own else m
         begin = (bases[0] if is_own else bases[1]) + edge * size
+        if mode == GRADIENT:
+            for a in range(count):
+                r, o = average[begin + a * m : begin + (a + 1) * m], reach[first + a]
+                for k in range(m):
+                    o[k] = r[k]
+            continue
         out = policy if is_own else reach
         rate = up if is_own else others
         _match(table, ahead, begin, count, size, rate, predicts, out, first)
@@ -226,6 +234,14 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
                 w = value[first + a]
                 for j in range(n):
                     v[j] += w[j]
+        elif mode == GRADIENT:
+            begin = base + edge * n
+            for a in range(count):
+                g, u = tables[1][begin + a * n : begin + (a + 1) * n], value[first + a]
+                for j in range(n):
+                    g[j] = u[j]
+            for j in range(n):
+                v[j] = zero
         elif mode == BEST or mode == BEST_OF_CURRENT:
             for j in range(n):
                 v[j] = w[j]

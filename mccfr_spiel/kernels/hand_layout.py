@@ -68,7 +68,8 @@ class HandLayout(NamedTuple):
         link: `[S]` link between the parent's board and the board; -1 at the root.
         rep_starts: `[2, L + 1]` first representative of each board.
         hand_starts: `[2, L + 1]` first hand of each board.
-        rep_cards: `[2, T, 2]` cards of the representatives.
+        rep_cards: `[2, T, 2]` cards of the representatives; if hands are single cards,
+            each has a second card of its own.
         same: `[2, T]` position of the same hand among the opponent's hands of the
             board; the number of these hands if the opponent cannot hold it.
         weaker: `[2, T]` number of the opponent's hands that are weaker.

@@ -7,13 +7,15 @@ from typing import Any
 
 from mccfr_spiel.kernels.jit import jit
 
-FIRST, BASE, COUNT, HANDS = range(4)
+FIRST, BASE, COUNT, HANDS, PLAYER, REPS = range(6)
 """Columns of `places`, one row per public decision.
 
 FIRST: first sequence.
 BASE: first entry in the table.
 COUNT: number of actions.
-HANDS: number of hands.
+HANDS: number of representative hands.
+PLAYER: acting player.
+REPS: first representative of the board, see `HandLayout.rep_starts`.
 """
 
 
@@ -68,3 +70,53 @@ def gather(places: Any, vector: Any, table: Any) -> None:
         for k in range(n):
             for a in range(count):
                 table[base + a * n + k] = vector[first + k * count + a]
+
+
+@jit
+def gather_reaches(
+    places: Any, player: int, weights: Any, plan: Any, table: Any
+) -> None:
+    """Writes the reaches of a player's hands after each action into a table.
+
+    Args:
+        places: see FIRST.
+        player: the player.
+        weights: `[2, T]` weight of each representative.
+        plan: `[S]` realization plans.
+        table: entries of the player's decisions are written.
+    """
+    for row in range(len(places)):
+        if places[row, PLAYER] != player:
+            continue
+        first, base, count = places[row, FIRST], places[row, BASE], places[row, COUNT]
+        n, start = places[row, HANDS], places[row, REPS]
+        for k in range(n):
+            weight = weights[player, start + k]
+            for a in range(count):
+                table[base + a * n + k] = weight * plan[first + k * count + a]
+
+
+@jit
+def spread_gradient(
+    places: Any, player: int, masses: Any, chances: Any, table: Any, gradient: Any
+) -> None:
+    """Writes a player's gradient, after a pass of mode `hand_decisions.GRADIENT`.
+
+    Args:
+        places: see FIRST.
+        player: the player.
+        masses: `[2, T]` weight of all hands of each representative, relative to the
+            weight of all pairs of hands.
+        chances: per row of `places`, the probability of the public cards.
+        table: the table of the pass.
+        gradient: `[S]` sequences of the player are written.
+    """
+    for row in range(len(places)):
+        if places[row, PLAYER] != player:
+            continue
+        first, base, count = places[row, FIRST], places[row, BASE], places[row, COUNT]
+        n, start = places[row, HANDS], places[row, REPS]
+        for k in range(n):
+            mass = masses[player, start + k] * chances[row]
+            for a in range(count):
+                gradient[first + k * count + a] = mass * table[base + a * n + k]

@@ -15,9 +15,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arenas.block_arena import BlockArena
 from mccfr_spiel.arenas.block_values import BlockValues
 from mccfr_spiel.arenas.evaluating import read_policy
+from mccfr_spiel.arenas.hand_arena import BlockArena
 from mccfr_spiel.arenas.infosets.identity import same_name
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION

@@ -10,7 +10,7 @@ from mccfr_spiel.policies.policy import SequencePolicy
 
 
 class BlockPolicy(SequencePolicy):
-    """A policy in proportion to a table in blocks, see arenas/block_arena.py.
+    """A policy in proportion to a table in blocks, see arenas/hand_arena.py.
 
     The vector over all sequences, and lists of all infosets, are made when they are
     first used. Single information states, and `ms.poker.study`, do not need them.

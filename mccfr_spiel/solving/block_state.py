@@ -10,7 +10,7 @@ import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm, PredictiveRegretMatchingPlus
 from mccfr_spiel.arenas.arena import Engine, NoGrowth
-from mccfr_spiel.arenas.block_arena import BlockArena
+from mccfr_spiel.arenas.hand_arena import BlockArena
 from mccfr_spiel.arenas.hand_sweeps import BlockTables, HandSweeps, bytes_of_solver
 from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.common.checkpoint import DamagedError

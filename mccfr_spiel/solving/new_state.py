@@ -2,7 +2,7 @@
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.arenas.arena import Arena
-from mccfr_spiel.arenas.block_arena import BlockArena
+from mccfr_spiel.arenas.hand_arena import BlockArena
 from mccfr_spiel.arenas.needs import why_no_blocks
 from mccfr_spiel.solving.block_state import BlockState
 from mccfr_spiel.solving.locking import Locks

@@ -3,10 +3,9 @@
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arenas.block_arena import BlockArena
 from mccfr_spiel.arenas.choosing import CANDIDATES, answers, choose_arena
 from mccfr_spiel.arenas.evaluating import complete_table
-from mccfr_spiel.arenas.hand_arena import HandArena
+from mccfr_spiel.arenas.hand_arena import BlockArena, HandArena
 from mccfr_spiel.arenas.needs import EVALUATION, needs_of
 from mccfr_spiel.arenas.request import Limits
 from mccfr_spiel.arenas.rule_arena import RuleArena

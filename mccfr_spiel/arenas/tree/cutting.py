@@ -71,11 +71,13 @@ def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
 
     Args:
         infosets: `[I]` records of dtype INFOSET.
-        passes: infosets by player, and the leaves of the tree.
+        passes: infosets by player, and the leaves of the tree if there are any.
     """
     owner = _owners(infosets, len(passes.member_ends) - 1)
     stops = infosets["first_sequence"] + infosets["num_actions"]
-    work = passes.ends[stops] + WORK_OF_SEQUENCE * stops
+    work = WORK_OF_SEQUENCE * stops
+    if len(passes.payoffs):
+        work += passes.ends[stops]
     total = int(work[-1]) if len(infosets) else 0
     max_blocks = max(min(MOST_BLOCKS, total // LEAST_BLOCK), 1)
     cuts = find_cuts(owner[infosets["parent"]], work, max_blocks)

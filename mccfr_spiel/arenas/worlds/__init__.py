@@ -27,7 +27,6 @@ Compiled walks over worlds, depth first:
 Lists and the passes over them:
 
     world_lists.py     lists of worlds or leaves, and their gradients
-    hand_gradients.py  vectors of hands over a public tree, and their gradients
     world_passes.py    the loop over a solver's iterations
 
 Search and checks:
@@ -43,5 +42,7 @@ Games of cards:
     hand_deals.py          how chance deals the private hands
     hand_strength.py       strengths of hands
     hand_boards.py         the hands of each board
-    hand_lists.py          infosets and lists of a public tree
+    hand_lists.py          numbers and infosets of a public tree
+    hand_segments.py       cuts a public tree into segments between deals
+    hand_blocks.py         the layout of tables and hands for kernels/hand_sweep.py
 """

@@ -5,6 +5,7 @@ sequences and make all results wrong without an error message. The checks reveal
 means of the uniform policy: the probabilities of all terminal histories must sum to 1.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,6 @@ import numpy as np
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.rules.declarations import GameError
 from mccfr_spiel.arenas.rules.game_description import CHANCE, SPARE, TERMINAL
-from mccfr_spiel.arenas.worlds.hand_gradients import Hands, add_hand_gradient
-from mccfr_spiel.arenas.worlds.world_lists import (
-    Leaves,
-    Worlds,
-    add_gradient,
-    add_leaf_gradient,
-)
 from mccfr_spiel.common.arrays import sequences_at
 from mccfr_spiel.common.budget import (
     Budget,
@@ -36,43 +30,34 @@ _BYTES_PER_SEQUENCE = 24
 
 
 def uniform_returns(
-    worlds: Worlds | Leaves | Hands, infosets: np.ndarray, num_sequences: int
+    gradient_of: Callable[[np.ndarray, int], np.ndarray],
+    infosets: np.ndarray,
+    num_sequences: int,
 ) -> np.ndarray:
     """Returns both players' expected returns under the uniform policy, `[2]`.
 
     Each is computed as the product of the player's gradient and plan.
+
+    Args:
+        gradient_of: function (plan, player) that returns a gradient `[S]`.
+        infosets: `[I]` of dtype INFOSET.
+        num_sequences: number of sequences.
     """
     policy, counts = np.ones(num_sequences), infosets["num_actions"]
     policy[sequences_at(infosets)] = np.repeat(1 / counts, counts)
-    plan, returns = np.ones_like(policy), np.empty(2)
+    plan = np.ones_like(policy)
     fill_plan(infosets, policy, plan)
-    for player in (0, 1):
-        gradient = np.zeros_like(plan)
-        if isinstance(worlds, Hands):
-            for piece in range(worlds.num_blocks):
-                block = player * worlds.num_blocks + piece
-                add_hand_gradient(worlds, block, plan, gradient)
-        elif isinstance(worlds, Leaves):
-            add_leaf_gradient(worlds, player, plan, gradient)
-        else:
-            add_gradient(worlds, player, plan, gradient)
-        returns[player] = gradient @ plan
-    return returns
+    return np.array([gradient_of(plan, player) @ plan for player in (0, 1)])
 
 
 def paying_one(worlds: Any) -> Any:
-    """Copies a list of worlds, leaves or hands, with a return of 1 for both players at
-    the end of every history."""
-    if not isinstance(worlds, Hands):
-        return worlds._replace(returns=np.ones_like(worlds.returns))
-    # Each leaf pays 1 per compatible pair of hands. The last column, the common factor
-    # with the probability of chance, is kept.
-    pays = worlds.pays * (0.0, 0.0, 0.0, 1.0) + (1.0, 0.0, 0.0, 0.0)
-    return worlds._replace(pays=pays)
+    """Copies a list of worlds or leaves, with a return of 1 for both players at the end
+    of every history."""
+    return worlds._replace(returns=np.ones_like(worlds.returns))
 
 
 def check_probabilities(
-    worlds: Worlds | Leaves | Hands,
+    gradient_of: Callable[[np.ndarray, int], np.ndarray],
     infosets: np.ndarray,
     num_sequences: int,
     budget: Budget,
@@ -81,11 +66,12 @@ def check_probabilities(
     """Checks that the probabilities of all terminal histories sum to 1 under the
     uniform policy.
 
-    The returns are replaced by 1, so that the expected returns are this sum. The check
-    is skipped if its three vectors do not fit the budget.
+    The check is skipped if its three vectors do not fit the budget.
 
     Args:
-        worlds: the list to check.
+        gradient_of: function (plan, player) that returns the gradient `[S]` of a game
+            in which every history returns 1. So the expected returns are the sums of
+            the probabilities.
         infosets: `[I]` of dtype INFOSET.
         num_sequences: number of sequences.
         budget: memory budget.
@@ -96,7 +82,7 @@ def check_probabilities(
     """
     if _BYTES_PER_SEQUENCE * num_sequences > budget.left:
         return
-    total = uniform_returns(paying_one(worlds), infosets, num_sequences)
+    total = uniform_returns(gradient_of, infosets, num_sequences)
     if not np.abs(total - 1).max() <= _TOLERANCE:
         raise GameError(
             f"The ends of {name} have the total probabilities {total.tolist()} for the "

@@ -25,6 +25,7 @@ from mccfr_spiel.arenas.worlds.world_lists import (
     MOST_ACTIONS,
     Leaves,
     Worlds,
+    gradient_from,
 )
 from mccfr_spiel.arenas.worlds.world_walks import GraphWalk, LeafSearch
 from mccfr_spiel.common.budget import (
@@ -217,7 +218,11 @@ def find_worlds(
     if isinstance(result.worlds, Worlds | Leaves) and result.start_pass is None:
         name, num_sequences = rules.description.short_name, len(result.actions)
         checking.check_probabilities(
-            result.worlds, result.infosets, num_sequences, own, name
+            gradient_from(checking.paying_one(result.worlds)),
+            result.infosets,
+            num_sequences,
+            own,
+            name,
         )
     return result
 

@@ -4,15 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arenas.worlds.hand_boards import Boards, list_boards, sum_of_pairs
+from mccfr_spiel.arenas.worlds.hand_boards import Boards, sum_of_pairs
+from mccfr_spiel.arenas.worlds.hand_lists import Numbering
 from mccfr_spiel.arenas.worlds.hand_segments import (
     Batches,
     Segments,
     cut_into_segments,
     starts_of,
 )
-from mccfr_spiel.arenas.worlds.public_tree import PublicTree
-from mccfr_spiel.kernels.hand_layout import HandLayout
+from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
+from mccfr_spiel.kernels.hand_layout import EDGE, HandLayout
 
 
 class HandBlocks(NamedTuple):
@@ -23,6 +24,10 @@ class HandBlocks(NamedTuple):
         boards: hands per board, which number the infosets, too.
         segments: segments of the tree.
         layout: arrays for kernels.
+        places: `[decisions, 6]` where blocks are in vectors, see `hand_vectors.FIRST`;
+            decisions without hands are left out.
+        chances: `[decisions]` probability of the public cards at these decisions, given
+            hands that contain none of them.
         num_entries: number of entries of a table.
         weights: per player, the weights of the representatives at the root.
         sizes: per player, the number of hands of each of these representatives.
@@ -33,10 +38,18 @@ class HandBlocks(NamedTuple):
     boards: Boards
     segments: Segments
     layout: HandLayout
+    places: np.ndarray
+    chances: np.ndarray
     num_entries: int
     weights: tuple[np.ndarray, np.ndarray]
     sizes: tuple[np.ndarray, np.ndarray]
     total: float
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that grow with the tree."""
+        arrays = *self.layout, self.segments.node, self.places, self.chances
+        return sum(array.nbytes for array in arrays)
 
 
 class _Hands(NamedTuple):
@@ -53,18 +66,13 @@ class _Hands(NamedTuple):
     reps: list[list[np.ndarray]]
 
 
-def lay_out(public: PublicTree, boards: Boards | None = None) -> HandBlocks:
+def lay_out(public: PublicTree, boards: Boards, numbering: Numbering) -> HandBlocks:
     """Lays out the blocks of a public tree.
 
     Args:
         public: the tree.
-        boards: the result of `list_boards`, if known.
-
-    Raises:
-        ValueError: no hand of player 0 is compatible with a hand of player 1.
-        GameError: the tree contradicts itself.
+        boards, numbering: the results of `number_hands`.
     """
-    boards = list_boards(public) if boards is None else boards
     segments, hands = cut_into_segments(public), _hands_of(boards)
     templates = segments.templates
     num_reps = np.array([[*map(len, reps)] for reps in hands.reps])
@@ -96,7 +104,7 @@ def lay_out(public: PublicTree, boards: Boards | None = None) -> HandBlocks:
         link=link,
         **_arrays_of(public, boards, hands),
         **dict(zip(("link_starts", "above", "share"), links, strict=True)),
-        num_cards=np.array([int(public.hole_cards.max()) + 1]),
+        num_cards=np.array([int(_two_cards(public).max()) + 1]),
     )
     # Numba compiles a kernel for each type of its arguments, so all layouts have the
     # same types, and own their memory.
@@ -112,11 +120,33 @@ def lay_out(public: PublicTree, boards: Boards | None = None) -> HandBlocks:
         boards,
         segments,
         layout,
+        *_places(public, numbering, segments, layout),
         int(ends[-1]),
         (weights[0], weights[1]),
         (counts[0], counts[1]),
         total,
     )
+
+
+def _places(
+    public: PublicTree, numbering: Numbering, segments: Segments, layout: HandLayout
+) -> tuple[np.ndarray, np.ndarray]:
+    """`HandBlocks.places` and `HandBlocks.chances`."""
+    chance, above = layout.chance.copy(), segments.parent
+    # Each round multiplies by the probabilities of one more ancestor.
+    while (above >= 0).any():
+        chance *= np.where(above >= 0, layout.chance[above], 1.0)
+        above = np.where(above >= 0, segments.parent[above], -1)
+    nodes = np.flatnonzero(public.kind == DECISION)
+    segment, local = segments.node[nodes].T
+    player, board = public.player[nodes], layout.board[segment]
+    start, stop = layout.rep_starts[player, board], layout.rep_starts[player, board + 1]
+    edge = layout.nodes[layout.starts[layout.template[segment]] + local, EDGE]
+    base = layout.base[segment, player] + edge * (stop - start)
+    first, count = numbering.begins[nodes], public.num_children[nodes]
+    columns = first, base, count, stop - start, player, start
+    places, has_hands = np.column_stack(columns).astype(np.int64), stop > start
+    return places[has_hands], chance[segment][has_hands]
 
 
 def _hands_of(boards: Boards) -> _Hands:
@@ -138,12 +168,7 @@ def _hands_of(boards: Boards) -> _Hands:
 
 def _arrays_of(public: PublicTree, boards: Boards, hands: _Hands) -> dict[str, Any]:
     """The arrays of `HandLayout` about hands at boards."""
-    num_cards, one_card = (
-        int(public.hole_cards.max()) + 1,
-        public.hole_cards.shape[1] < 2,
-    )
-    cards = np.full((public.num_hands, 2), num_cards, np.uint8)
-    cards[:, : public.hole_cards.shape[1]] = public.hole_cards
+    cards = _two_cards(public)
     same, weaker, up_to = [[], []], [[], []], [[], []]
     level = np.zeros(public.num_hands, np.int64)
     for board in range(len(boards.lists)):
@@ -151,9 +176,7 @@ def _arrays_of(public: PublicTree, boards: Boards, hands: _Hands) -> dict[str, A
         for p in (0, 1):
             reps, others = hands.reps[p][board], hands.full[1 - p][board]
             place = np.full(public.num_hands, len(others))
-            # Two equal cards cannot both be held, so one-card hands subtract once.
-            if not one_card:
-                place[others] = np.arange(len(others))
+            place[others] = np.arange(len(others))
             same[p].append(place[reps])
             theirs = level[others]
             weaker[p].append(np.searchsorted(theirs, level[reps], "left"))
@@ -161,13 +184,22 @@ def _arrays_of(public: PublicTree, boards: Boards, hands: _Hands) -> dict[str, A
     return {
         "rep_starts": np.array([starts_of([*map(len, x)]) for x in hands.reps]),
         "hand_starts": np.array([starts_of([*map(len, x)]) for x in hands.full]),
-        "rep_cards": _padded([[cards[x] for x in side] for side in hands.reps], "u1"),
+        "rep_cards": _padded([[cards[x] for x in side] for side in hands.reps], "u2"),
         "same": _padded(same, "u4"),
         "weaker": _padded(weaker, "u4"),
         "up_to": _padded(up_to, "u4"),
-        "hand_cards": _padded([[cards[x] for x in side] for side in hands.full], "u1"),
+        "hand_cards": _padded([[cards[x] for x in side] for side in hands.full], "u2"),
         "hand_rep": _padded(hands.rep, "u4"),
     }
+
+
+def _two_cards(public: PublicTree) -> np.ndarray:
+    """`[H, 2]` cards of each hand. A hand of a single card gets a second card that no
+    other hand has, so the sums over cards are the same for both kinds of hands."""
+    cards = public.hole_cards
+    if cards.shape[1] == 2:
+        return cards
+    return np.column_stack((cards, int(cards.max()) + 1 + np.arange(len(cards))))
 
 
 def _padded(parts: list[list[np.ndarray]], dtype: str) -> np.ndarray:

@@ -3,7 +3,7 @@
 Chance deals each player one private hand from one deck, and both players see everything
 else. A history of the game is then a node of the public tree with two hands that share
 no card with each other or with the board. A pass needs a vector of hands at each node
-instead of all pairs (hand_gradients.py).
+instead of all pairs (kernels/hand_sweep.py).
 
 Any source may fill a `PublicTree`. `public_tree_reader.py` reads the trees of
 OpenSpiel's games. A registered Python game may define a method `public_tree()` without

@@ -13,7 +13,8 @@ is a small number that summarizes an entry for the payoff, such as the number of
 that match the bid. A pass reads the list once from front to back.
 """
 
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -237,3 +238,18 @@ def add_leaf_gradient(
         for k in range(own[0], own[1]):
             gradient[leaves.steps[k]] += leaves.weights[k] * pays[leaves.classes[k]]
         at = end
+
+
+GRADIENTS: dict[type, Any] = {Worlds: add_gradient, Leaves: add_leaf_gradient}
+"""Per kind of list, the compiled function that adds a gradient."""
+
+
+def gradient_from(worlds: Worlds | Leaves) -> Callable[[np.ndarray, int], np.ndarray]:
+    """Returns a function (plan, player) that computes the player's gradient `[S]`."""
+
+    def gradient_of(plan: np.ndarray, player: int) -> np.ndarray:
+        gradient = np.zeros_like(plan)
+        GRADIENTS[type(worlds)](worlds, player, plan, gradient)
+        return gradient
+
+    return gradient_of

@@ -1,14 +1,8 @@
-"""The loop over a solver's iterations for lists of worlds, leaves or hands."""
+"""The loop over a solver's iterations for lists of worlds or leaves."""
 
 from typing import Any
 
-from mccfr_spiel.arenas.worlds.hand_gradients import Hands, add_hand_gradient
-from mccfr_spiel.arenas.worlds.world_lists import (
-    Leaves,
-    Worlds,
-    add_gradient,
-    add_leaf_gradient,
-)
+from mccfr_spiel.arenas.worlds.world_lists import GRADIENTS, Leaves, Worlds
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.minimizers import Rule, for_rule
@@ -19,7 +13,7 @@ from mccfr_spiel.kernels.tickets import (
 )
 
 LAYOUTS: dict[type, Layout] = {
-    kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)
+    kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves)
 }
 """Per kind of list, the layout of the frame for the loop of `make_world_iterate`. The
 `Passes` record in this frame has no rows of leaves.
@@ -29,13 +23,6 @@ ACROSS = 2
 """Value of `desk[WAY]` while gradients are added. The values of the other two passes
 over infosets are `kernels.passes.UPWARD` and DOWNWARD.
 """
-
-GRADIENTS: dict[type, Any] = {
-    Worlds: add_gradient,
-    Leaves: add_leaf_gradient,
-    Hands: add_hand_gradient,
-}
-"""Per kind of list, the compiled function that adds a gradient."""
 
 
 @for_rule
@@ -54,7 +41,7 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
         rule: the minimizer's rule.
         kind: kind of the list, a key of LAYOUTS.
     """
-    views, add, has_blocks = LAYOUTS[kind].viewer(), GRADIENTS[kind], kind is Hands
+    views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
     looks_ahead, move = rule.looks_ahead, make_piece(rule, has_rows=False)
 
     @inlined
@@ -83,8 +70,7 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
         If the rule predicts the next gradient, the payoffs are also added to `ahead`.
         """
         passes, task = views(frame, Passes), views(frame, Task)
-        num_blocks = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
-        share_pieces(frame, desk, first * num_blocks, end * num_blocks)
+        share_pieces(frame, desk, first, end)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):

@@ -8,6 +8,7 @@ from mccfr_spiel.arenas.rules import GameError, compiled
 from mccfr_spiel.arenas.rules.bound_rules import BoundRules
 from mccfr_spiel.arenas.tree.twin_choice import known_twin
 from mccfr_spiel.arenas.worlds import checking, finding
+from mccfr_spiel.arenas.worlds.world_lists import gradient_from
 from mccfr_spiel.common.budget import Budget
 
 BUDGET = Budget(2**28)
@@ -31,10 +32,19 @@ def long_key(settings, state, key):
     return 1000
 
 
+def uniform_returns(found):
+    gradient_of = gradient_from(found.worlds)
+    return checking.uniform_returns(gradient_of, found.infosets, len(found.actions))
+
+
+def gradient_of_ones(worlds):
+    return gradient_from(checking.paying_one(worlds))
+
+
 def test_correct_declaration_is_accepted():
     found = finding.find_worlds(dice(), BUDGET)
     assert isinstance(found.worlds, finding.Leaves)
-    returns = checking.uniform_returns(found.worlds, found.infosets, len(found.actions))
+    returns = uniform_returns(found)
     assert returns.sum() == pytest.approx(0, abs=1e-12)
 
 
@@ -66,15 +76,16 @@ def test_entries_in_a_wrong_block_are_refused():
     steps = leaves.steps.copy()
     steps[::7] = 1  # some of player 0's and player 1's leaves
     broken, size = leaves._replace(steps=steps), len(found.actions)
+    rest = infosets, size, BUDGET, "liars_dice"
     with pytest.raises(GameError, match="expected 1"):
-        checking.check_probabilities(broken, infosets, size, BUDGET, "liars_dice")
-    checking.check_probabilities(leaves, infosets, size, BUDGET, "liars_dice")
+        checking.check_probabilities(gradient_of_ones(broken), *rest)
+    checking.check_probabilities(gradient_of_ones(leaves), *rest)
 
 
 def test_uniform_returns_equal_openspiel():
     found = finding.find_worlds(dice(), BUDGET)
     assert isinstance(found.worlds, finding.Leaves)
-    returns = checking.uniform_returns(found.worlds, found.infosets, len(found.actions))
+    returns = uniform_returns(found)
     game = pyspiel.load_game("liars_dice(dice_sides=3)")
     policy = pyspiel.UniformRandomPolicy(game)
     expected = pyspiel.expected_returns(game.new_initial_state(), policy, -1, True)

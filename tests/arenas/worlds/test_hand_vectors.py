@@ -11,8 +11,9 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table, full_pass
 from mccfr_spiel.arenas.rules import GameError
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.tree.game_tree import GameTree
-from mccfr_spiel.arenas.worlds import hand_lists, public_tree_reader
+from mccfr_spiel.arenas.worlds import public_tree_reader
 from mccfr_spiel.common.budget import (
     MemoryBudgetError,
 )
@@ -146,12 +147,11 @@ def test_threads_and_blocks_give_identical_bits(monkeypatch):
     game = ms.poker.subgame(board="9s8h3s", ranges=ranges, **sizes)
     found = []
     for least, threads in ((2**40, 1), (5000, 1), (5000, 3)):
-        monkeypatch.setattr(hand_lists, "LEAST_BLOCK", least)
+        monkeypatch.setattr(cutting, "LEAST_BLOCK", least)
         solver = ms.Solver(game, ms.CFR_PLUS, threads=threads, store="worlds")
-        worlds: Any = solver.tree.worlds
-        blocks = worlds.num_blocks
-        assert blocks == 1 if least > 5000 else blocks > 5
-        assert solver.state.engine.num_threads == threads
+        engine: Any = solver.state.engine
+        assert engine.num_threads == threads
+        assert (len(engine.full_pass.blocks.ends) > 5) == (threads > 1)
         solver.iterate(5)
         vector = solver.average_vector()
         found.append((vector, *full_pass(solver.tree, threads).values(vector)))
