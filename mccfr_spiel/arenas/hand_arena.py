@@ -281,6 +281,10 @@ class _Players:
     def __len__(self) -> int:
         return self._numbering.num_infosets
 
+    def __iter__(self) -> Iterator[int]:
+        counts = np.diff(self._numbering.first)
+        return iter(np.repeat(self._numbering.player, counts).tolist())
+
     def __getitem__(self, infoset: int) -> int:
         node, _ = self._numbering.node_and_hand(infoset)
         return int(self._numbering.player[node])

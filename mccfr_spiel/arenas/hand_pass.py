@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arenas.arena import Engine, GradientPass
-from mccfr_spiel.arenas.full_pass import FullPass, Gradient, SlicedEngine
+from mccfr_spiel.arenas.full_pass import FullPass, Gradient, GradientEngine
 from mccfr_spiel.arenas.hand_sweeps import (
     BlockTables,
     HandSweeps,
@@ -22,7 +22,8 @@ from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds.hand_blocks import HandBlocks
 from mccfr_spiel.kernels.hand_decisions import GRADIENT, MODE, UPDATED
 from mccfr_spiel.kernels.hand_vectors import gather_reaches, spread_gradient
-from mccfr_spiel.kernels.tables import Blocks
+from mccfr_spiel.kernels.interruptions import signals_deferred
+from mccfr_spiel.kernels.tables import DONE, NODES_TOUCHED, Blocks
 
 
 class HandPass(FullPass):
@@ -59,15 +60,29 @@ class HandPass(FullPass):
 
     def engine(self, rule: str) -> Engine:
         """See FullPass."""
-        return SlicedEngine(self, rule)
+        return HandEngine(self, rule)
 
     def start_gradient(self, plan: np.ndarray, players: range) -> GradientPass:
         """See FullPass; the gradient is complete when this returns."""
         gradient = np.zeros_like(plan)
+        return Gradient(gradient, self.write_gradients(plan, players, gradient))
+
+    def write_gradients(
+        self, plan: np.ndarray, players: range, gradient: np.ndarray
+    ) -> int:
+        """Writes the sequences of some players in a gradient `[S]`.
+
+        Returns:
+            The number of nodes touched: each leaf of the public tree counts once per
+                player.
+        """
         for player in players:
             self._gradients.write(plan, player, gradient)
-        leaves = int((self.table.blocks.public.num_children == 0).sum())
-        return Gradient(gradient, 2 * leaves * len(players))
+        return 2 * self._num_leaves * len(players)
+
+    @functools.cached_property
+    def _num_leaves(self) -> int:
+        return int((self.table.blocks.public.num_children == 0).sum())
 
     def reaches(self, plan: np.ndarray) -> np.ndarray:
         """See FullPass.
@@ -79,6 +94,32 @@ class HandPass(FullPass):
         table.budget.require(3 * plan.nbytes, "The reaches of information sets take")
         passes = HandPass(table, self.num_threads, pays_one=True)
         return self.reaches_of(passes.gradients(plan, range(table.num_players)))
+
+
+class HandEngine(GradientEngine):
+    """Runs iterations whose gradients are written directly into the solver's tables."""
+
+    full_pass: HandPass
+
+    def run(self, state: Any, kernel: Any, frame: np.ndarray) -> int:
+        """Makes one update.
+
+        Returns:
+            DONE if the limits in the job allow no update; otherwise the status of the
+                update.
+        """
+        players, tables = state.next_players(), state.tables
+        if not players:
+            return DONE
+        # See GradientEngine.apply.
+        with signals_deferred():
+            touched = self.full_pass.write_gradients(
+                tables.plan, players, tables.gradient
+            )
+            tables.ahead[:] = tables.gradient[: len(tables.ahead)]
+            status = super().run(state, kernel, frame)
+            state.counts[NODES_TOUCHED] += touched
+        return status
 
 
 def bytes_of_gradients(blocks: HandBlocks) -> int:

@@ -164,9 +164,10 @@ def why_not_hands(request: ArenaRequest) -> str | None:
 def why_not_blocks(request: ArenaRequest) -> str | None:
     """Returns the reason why the game cannot be solved with blocks of float32 tables
     per public decision; None if it can."""
-    tree = request.tree
-    if not _has_hands(tree) or not hasattr(tree.game, "subgame"):
-        return f"{brief(tree.source)} is not a subgame of hold'em."
+    if not _has_hands(request.tree):
+        return f"{brief(request.tree.source)} is not a game of hands of cards."
+    if request.asks_for("auto") and not hasattr(request.tree.game, "subgame"):
+        return "Tables of float32 are chosen for subgames of hold'em only."
     return _why_not_without_nodes(request) or request.needs.no_blocks or None
 
 

@@ -68,6 +68,20 @@ def test_average_policy_equals_textbook(name):
             assert ours == pytest.approx(list(row.values()), abs=2e-5)
 
 
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_other_games_of_cards_use_blocks_on_request(name):
+    solver, other = (
+        ms.Solver(name, ms.DCFR, store=store) for store in ("blocks", "worlds")
+    )
+    for one in (solver, other):
+        one.iterate(20)
+    assert solver.tree.num_infosets == other.tree.num_infosets
+    policy = solver.average_policy()
+    theirs = exploitability.nash_conv(solver.tree.game, policy.to_tabular())
+    assert ms.metrics.nash_conv(solver) == pytest.approx(theirs, abs=1e-5)
+    assert theirs == pytest.approx(ms.metrics.nash_conv(other), rel=0.2)
+
+
 @pytest.mark.parametrize("spot", [RIVER, TURN | {"rake": (0.05, 10)}])
 def test_nash_conv_of_tables_equals_openspiel(spot):
     solver = solver_of(spot, ms.CFR_PLUS)
