@@ -187,7 +187,7 @@ def _new_buffers(
         policy=np.zeros(shape, dtype),
         below=np.zeros((max(num_tasks, 1), hands), dtype),
         reaches=np.zeros((num_threads, hands + 1, LANES)),
-        seen=np.zeros((num_threads, num_cards + 1, LANES)),
+        seen=np.zeros((num_threads, num_cards + 2, LANES)),
         sums=np.zeros((num_threads, 3, hands + 1, LANES)),
         position=np.zeros((num_threads, levels, 3), np.int64),
     )

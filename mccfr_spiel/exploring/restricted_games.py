@@ -49,9 +49,8 @@ def same_decision(tree: GameTree, infoset: int) -> Sequence[int]:
     names = tree.infoset_names
     if not isinstance(names, HandNames):
         raise ValueError("all_hands must be empty: this game has no tree of hands.")
-    node, _ = names.found.node_and_hand(infoset)
-    first, hands = names.found.first[node], names.found.members[names.found.rows[node]]
-    return range(first, first + len(hands))
+    node, _ = names.numbering.node_and_hand(infoset)
+    return range(*names.numbering.first[node : node + 2].tolist())
 
 
 def restricted_solver(

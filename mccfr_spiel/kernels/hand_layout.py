@@ -129,7 +129,7 @@ class HandBuffers(NamedTuple):
         policy: `[W, V, M, H]` probability of the action that leads to a node.
         below: `[C, H]` values of the segments below the first one.
         reaches: `[W, H + 1, LANES]` reaches of the opponent's hands, for sums.
-        seen: `[W, cards + 1, LANES]` sums of reaches by card.
+        seen: `[W, cards + 2, LANES]` sums of reaches by card, see `sum_lanes`.
         sums: `[W, 3, H, LANES]` sums over all hands, weaker hands, and hands that are
             not stronger.
         position: `[W, V, 3]` current segment, deal and child of each level.

@@ -69,6 +69,7 @@ def _write_with_same(out, seen, reach, cards, same, k, t0, t1, t2, t3):
     a2 = t2 - a2 - b2 + s2
     a3 = t3 - a3 - b3 + s3
     out[k, 0], out[k, 1], out[k, 2], out[k, 3] = a0, a1, a2, a3
+    return a0, a1, a2, a3
 
 
 @jit(nogil=True, views_only=True)
@@ -91,7 +92,8 @@ def sum_lanes(
         other_cards: `[m, 2]` cards of the opponent's hands, in ascending strength.
         reach: `[> m, LANES]` reaches of these hands; row m must be 0.
         compares: whether sums by strength are needed.
-        seen: `[cards + 1, LANES]` buffer.
+        seen: `[cards + 2, LANES]` buffer. The last rows then hold the smallest sum
+            over all hands, and the sum of all reaches.
         sums: `[3, > n, LANES]` written, see ALL.
     """
     every, of_weaker, of_up_to = sums[ALL], sums[WEAKER], sums[UP_TO]
@@ -123,9 +125,16 @@ def sum_lanes(
         t0, t1, t2, t3 = _add(seen, reach, other_cards, i, t0, t1, t2, t3)
         i += one
     k = np.uint64(0)
+    l0 = l1 = l2 = l3 = np.inf
     while k < n:
-        _write_with_same(every, seen, reach, cards, same, k, t0, t1, t2, t3)
+        x0, x1, x2, x3 = _write_with_same(
+            every, seen, reach, cards, same, k, t0, t1, t2, t3
+        )
+        l0, l1 = x0 if x0 < l0 else l0, x1 if x1 < l1 else l1
+        l2, l3 = x2 if x2 < l2 else l2, x3 if x3 < l3 else l3
         k += one
+    seen[len(seen) - 2, 0], seen[len(seen) - 2, 1] = l0, l1
+    seen[len(seen) - 2, 2], seen[len(seen) - 2, 3] = l2, l3
     seen[len(seen) - 1, 0], seen[len(seen) - 1, 1] = t0, t1
     seen[len(seen) - 1, 2], seen[len(seen) - 1, 3] = t2, t3
 
@@ -169,15 +178,6 @@ def add_again(
         sums[ALL, k, lane] = every
         sums[WEAKER, k, lane] = of_weaker
         sums[UP_TO, k, lane] = of_up_to
-
-
-@inlined
-def least_of(sums: Any, n: int, lane: int) -> Any:
-    """Returns the smallest sum over all hands of a lane."""
-    least = np.inf
-    for k in range(n):
-        least = min(least, sums[ALL, k, lane])
-    return least
 
 
 assert LANES == 4, "the lanes are written out in this file"

@@ -22,7 +22,6 @@ from mccfr_spiel.kernels.hand_sums import (
     UP_TO,
     WEAKER,
     add_again,
-    least_of,
     sum_lanes,
 )
 from mccfr_spiel.kernels.jit import inlined, jit
@@ -75,8 +74,8 @@ def _pay_leaves(
         )
         for row in range(first, last + 1):
             lane = row - first
-            total = seen[len(seen) - 1, lane]
-            if total > 0.0 and least_of(sums, n, lane) < CANCELLED * total:
+            least, total = seen[len(seen) - 2, lane], seen[len(seen) - 1, lane]
+            if total > 0.0 and least < CANCELLED * total:
                 add_again(cards, weaker, up_to, other_cards, reaches, lane, total, sums)
             every, of_weaker, of_up_to = sums[ALL], sums[WEAKER], sums[UP_TO]
             for entry in range(rows[row, 1], rows[row, 2]):

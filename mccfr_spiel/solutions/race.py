@@ -25,7 +25,6 @@ from mccfr_spiel.arenas.request import (
     Game,
     Limits,
 )
-from mccfr_spiel.arenas.rules.game_description import Description
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import (
@@ -170,9 +169,9 @@ def _arena(game: Game, max_memory: MaxMemory) -> Any:
     Searches by positions are short, and hands of cards are not searched.
     """
     tree = game if isinstance(game, GameTree) else GameTree(game, max_memory=max_memory)
-    rules = tree.rules_for("any")
-    attempts = [("auto", max_memory)]
-    if rules is not None and _lists_worlds(rules.description):
+    rules, attempts = tree.rules_for("any"), [("auto", max_memory)]
+    has_worlds = rules is not None and rules.description.world_key is not None
+    if rules is not None and has_worlds and rules.description.position_key is None:
         attempts = [("tree", max_memory), ("worlds", max_memory or WORLDS_MEMORY)]
     for store, limit in attempts:
         with contextlib.suppress(TreeFullError):
@@ -187,11 +186,6 @@ def _arena(game: Game, max_memory: MaxMemory) -> Any:
         return choose_arena(game, EVALUATION, "none", limits).table
     except ValueError:  # no compiled rules, or too many information sets
         return None
-
-
-def _lists_worlds(description: Description) -> bool:
-    """Whether the rules of a game declare worlds, but no positions of worlds."""
-    return description.world_key is not None and description.position_key is None
 
 
 class Search:
