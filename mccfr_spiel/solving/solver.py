@@ -88,10 +88,11 @@ class Solver(GapTracking):
             first visit, and have the same results to the bit, and other algorithms pass
             over all histories. "worlds": the worlds that a game declares (see
             `rules.Description`), for algorithms that do not sample. "blocks": tables of
-            float32 for subgames of hold'em and rules that keep regrets. "auto": blocks,
-            a whole tree if it fits, or "worlds". Sampling algorithms use a whole tree,
-            if the game has compiled rules, or a large game has a twin, and at most 20
-            million nodes; otherwise "none" with such rules, or a growing tree.
+            float32 for games of cards and rules that keep regrets. "auto": blocks for
+            subgames of hold'em; otherwise a whole tree if it fits, or "worlds".
+            Sampling algorithms use a whole tree, if the game has compiled rules, or a
+            large game has a twin, and at most 20 million nodes; otherwise "none" with
+            such rules, or a growing tree.
         threads: the largest number of threads for a pass over the whole tree (as in CFR
             and `ms.metrics`) or for the walks of a batch; None for one per core.
             Results do not depend on this number, to the bit. Fewer threads are used if
