@@ -50,7 +50,7 @@ class BlockValues:
         self._tables = BlockTables(
             table, table, np.zeros(0, table.dtype), np.zeros(0, np.uint8)
         )
-        self._sweeps = HandSweeps(arena.blocks, 1, np.float64)
+        self._sweeps = HandSweeps(arena.blocks, 1)
         self.returns, self.best = self._sweeps.evaluated(self._tables, numbers_of())
         self._kept = functools.lru_cache(_MOST_SEGMENTS)(self._segment)
 

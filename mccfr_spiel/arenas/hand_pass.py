@@ -124,7 +124,7 @@ class HandEngine(GradientEngine):
 
 def bytes_of_gradients(blocks: HandBlocks) -> int:
     """Bytes that a HandPass with one thread takes."""
-    return 8 * blocks.num_entries + bytes_of_buffers(blocks, 1, 8)
+    return 8 * blocks.num_entries + bytes_of_buffers(blocks, 1)
 
 
 class _HandGradients:
@@ -138,7 +138,7 @@ class _HandGradients:
         if pays_one:
             pays = np.ones_like(layout.pays)
             blocks = blocks._replace(layout=layout._replace(pays=pays))
-        self._sweeps = HandSweeps(blocks, num_threads, np.float64)
+        self._sweeps = HandSweeps(blocks, num_threads)
         self._places = blocks.places
         self._table = np.zeros(blocks.num_entries)
         shape = layout.rep_cards.shape[:2]

@@ -15,6 +15,7 @@ from mccfr_spiel.kernels.hand_decisions import (
 )
 from mccfr_spiel.kernels.hand_layout import LANES, HandBuffers
 from mccfr_spiel.kernels.hand_sweep import NUM_NOTES, sweep
+from mccfr_spiel.kernels.interruptions import signals_deferred
 
 
 class BlockTables(NamedTuple):
@@ -40,21 +41,14 @@ class HandSweeps:
     Attributes:
         blocks: the blocks.
         num_threads: number of threads; results do not depend on it.
-        dtype: type of reaches and values.
     """
 
-    def __init__(
-        self, blocks: HandBlocks, num_threads: int = 1, dtype: Any = np.float32
-    ) -> None:
+    def __init__(self, blocks: HandBlocks, num_threads: int = 1) -> None:
         """Allocates the buffers."""
-        self.blocks, self.dtype = blocks, dtype
-        layout = blocks.layout
-        self.layout = layout._replace(
-            chance=layout.chance.astype(dtype), share=layout.share.astype(dtype)
-        )
+        self.blocks = blocks
         num_tasks = most_tasks(blocks)
         self.num_threads = max(1, min(num_threads, num_tasks))
-        self.buffers = _new_buffers(blocks, self.num_threads, num_tasks, dtype)
+        self.buffers = _new_buffers(blocks, self.num_threads, num_tasks)
 
     def start(self, segment: int, player: int, reach: Any, own: Any) -> None:
         """Sets the reaches at the first node for passes of a player.
@@ -84,13 +78,13 @@ class HandSweeps:
             passes: `[U, 8]` see `hand_decisions.MODE`.
             segment: the first segment.
         """
-        arguments = self.layout, tuple(tables), passes, segment, self.buffers
+        arguments = self.blocks.layout, tuple(tables), passes, segment, self.buffers
         teams.run(sweep, self.num_threads, *arguments, notes=NUM_NOTES)
 
     def values_at_root(self, player: int) -> np.ndarray:
         """The values of a player's representatives after a pass over the whole tree."""
         weights = self.blocks.weights[player]
-        return self.buffers.value[0, 0, 0, : len(weights)].astype(float)
+        return self.buffers.value[0, 0, 0, : len(weights)]
 
     def evaluated(
         self, tables: BlockTables, numbers: np.ndarray, *, is_current: bool = False
@@ -104,14 +98,15 @@ class HandSweeps:
             is_current: whether to evaluate the current policy, not the average.
         """
         modes = (CURRENT, BEST_OF_CURRENT) if is_current else (AVERAGE, BEST)
-        self.start_at_root()
         returns = np.zeros((2, 2))
         for k, mode in enumerate(modes):
             for p in (0, 1):
                 row = numbers.copy()
                 row[:2] = mode, p
-                self.run(tables, row[None])
-                returns[k, p] = self.return_of(p)
+                with signals_deferred():  # a handler may use the same buffers
+                    self.start_at_root()
+                    self.run(tables, row[None])
+                    returns[k, p] = self.return_of(p)
         return returns[0], returns[1]
 
     def return_of(self, player: int) -> float:
@@ -128,11 +123,11 @@ def most_tasks(blocks: HandBlocks) -> int:
     return int(np.diff(starts).max(initial=0))
 
 
-def bytes_of_buffers(blocks: HandBlocks, num_threads: int, itemsize: int) -> int:
+def bytes_of_buffers(blocks: HandBlocks, num_threads: int) -> int:
     """The bytes of the buffers of a HandSweeps."""
     levels, nodes, hands = _sizes(blocks)
-    size = num_threads * (4 * levels * nodes * hands * itemsize + 128 * hands)
-    return size + most_tasks(blocks) * hands * itemsize
+    size = num_threads * (4 * levels * nodes * hands + 16 * hands)
+    return 8 * (size + most_tasks(blocks) * hands)
 
 
 def bytes_of_solver(
@@ -147,7 +142,7 @@ def bytes_of_solver(
         is_fixed: whether the policy is fixed somewhere.
     """
     size = blocks.num_entries * (4 * num_tables + is_fixed)
-    return size + sum(bytes_of_buffers(blocks, num_threads, k) for k in (4, 8))
+    return size + bytes_of_buffers(blocks, num_threads)
 
 
 def steps_of(blocks: HandBlocks) -> int:
@@ -173,19 +168,17 @@ def _sizes(blocks: HandBlocks) -> tuple[int, int, int]:
     return levels, nodes, max(1, *(int(x.max()) for x in lists))
 
 
-def _new_buffers(
-    blocks: HandBlocks, num_threads: int, num_tasks: int, dtype: Any
-) -> HandBuffers:
+def _new_buffers(blocks: HandBlocks, num_threads: int, num_tasks: int) -> HandBuffers:
     levels, nodes, hands = _sizes(blocks)
     levels = max(levels, 2)  # kernels always name the second level
     shape, num_cards = (num_threads, levels, nodes, hands), blocks.layout.num_cards[0]
     return HandBuffers(
-        start=np.zeros((2, 2, hands), dtype),
-        reach=np.zeros(shape, dtype),
-        own=np.zeros(shape, dtype),
-        value=np.zeros(shape, dtype),
-        policy=np.zeros(shape, dtype),
-        below=np.zeros((max(num_tasks, 1), hands), dtype),
+        start=np.zeros((2, 2, hands)),
+        reach=np.zeros(shape),
+        own=np.zeros(shape),
+        value=np.zeros(shape),
+        policy=np.zeros(shape),
+        below=np.zeros((max(num_tasks, 1), hands)),
         reaches=np.zeros((num_threads, hands + 1, LANES)),
         seen=np.zeros((num_threads, num_cards + 2, LANES)),
         sums=np.zeros((num_threads, 3, hands + 1, LANES)),

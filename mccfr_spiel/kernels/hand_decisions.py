@@ -64,12 +64,11 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
         out: rows `at ..` are written.
         at: local number of the first child.
     """
-    zero, one = out.dtype.type(0), out.dtype.type(1)
-    even = one / out.dtype.type(count)
+    even = 1.0 / count
     # The last row holds the sum, then its reciprocal, until its policy is written.
     last = out[at + count - 1]
     for k in range(n):
-        last[k] = zero
+        last[k] = 0.0
     for a in range(count):
         r = table[begin + a * n : begin + (a + 1) * n]
         o = out[at + a]
@@ -77,16 +76,16 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
             p = ahead[begin + a * n : begin + (a + 1) * n]
             for k in range(n):
                 x = r[k] * up + p[k] * predicts
-                x = x if x > zero else zero
+                x = x if x > 0.0 else 0.0
                 if a < count - 1:
                     o[k] = x
                 last[k] += x
         else:
             for k in range(n):
                 x = r[k]
-                last[k] += x if x > zero else zero
+                last[k] += x if x > 0.0 else 0.0
     for k in range(n):
-        last[k] = one / last[k] if last[k] > zero else -one
+        last[k] = 1.0 / last[k] if last[k] > 0.0 else -1.0
     for a in range(count):
         r = table[begin + a * n : begin + (a + 1) * n]
         o = out[at + a]
@@ -94,11 +93,11 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
             p = ahead[begin + a * n : begin + (a + 1) * n]
             for k in range(n):
                 x, f = r[k] * up + p[k] * predicts, last[k]
-                o[k] = (x if x > zero else zero) * f if f > zero else even
+                o[k] = (x if x > 0.0 else 0.0) * f if f > 0.0 else even
         else:
             for k in range(n):
                 x, f = r[k], last[k]
-                o[k] = (x if x > zero else zero) * f if f > zero else even
+                o[k] = (x if x > 0.0 else 0.0) * f if f > 0.0 else even
 
 
 @jit(nogil=True, views_only=True)
@@ -119,9 +118,8 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
     regret, average, ahead, _ = tables
     is_current = mode == ITERATE or mode == CURRENT or mode == BEST_OF_CURRENT
     table = regret if is_current else average
-    up = reach.dtype.type(numbers[POSITIVE])
-    others = reach.dtype.type(numbers[OTHERS])
-    predicts = reach.dtype.type(numbers[PREDICTS] if is_current else 0.0)
+    up, others = numbers[POSITIVE], numbers[OTHERS]
+    predicts = numbers[PREDICTS] if is_current else 0.0
     is_best = mode == BEST or mode == BEST_OF_CURRENT
     for node in range(len(nodes)):
         if nodes[node, KIND] != DECISION:
@@ -160,12 +158,8 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
 def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
     """Changes the regrets and the average of a decision; `v` holds its values."""
     regret, average, ahead, fixed = tables
-    kind = regret.dtype.type
-    up, down = kind(numbers[POSITIVE]), kind(numbers[NEGATIVE])
-    decay, zero = kind(numbers[DECAY]), kind(0)
-    floors, keeps = numbers[FLOORS] != 0, numbers[PREDICTS] != 0
-    least = kind(LEAST)
-    fades = up != kind(1)
+    up, down, decay = numbers[POSITIVE], numbers[NEGATIVE], numbers[DECAY]
+    floors, keeps, fades = numbers[FLOORS] != 0, numbers[PREDICTS] != 0, up != 1.0
     for a in range(count):
         w, o = value[first + a], own[first + a]
         r = regret[begin + a * n : begin + (a + 1) * n]
@@ -177,21 +171,21 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
         if floors and not fades:
             for j in range(n):
                 x = r[j] + (w[j] - v[j])
-                r[j] = x if x > zero else zero
+                r[j] = x if x > 0.0 else 0.0
         elif floors:
             for j in range(n):
                 x = r[j]
                 y = x * up
-                y = (y if y > least else least) if x > zero else zero
+                y = (y if y > LEAST else LEAST) if x > 0.0 else 0.0
                 x = y + (w[j] - v[j])
-                r[j] = x if x > zero else zero
-        elif fades or down != kind(1):
+                r[j] = x if x > 0.0 else 0.0
+        elif fades or down != 1.0:
             # A positive regret stays positive, as in exact arithmetic. Otherwise the
             # only action with positive regret could lose its probability.
             for j in range(n):
                 x = r[j]
                 y = x * up
-                y = (y if y > least else least) if x > zero else x * down
+                y = (y if y > LEAST else LEAST) if x > 0.0 else x * down
                 r[j] = y + (w[j] - v[j])
         else:
             for j in range(n):
@@ -209,7 +203,7 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
                 if f[j] != 0:
                     r[j] = g[j] = before[j]
                     if keeps:
-                        e[j] = zero
+                        e[j] = 0.0
 
 
 @jit(nogil=True, views_only=True)
@@ -220,7 +214,6 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
     player's representatives. The other arguments are those of `go_down`.
     """
     mode, p = np.int64(numbers[MODE]), np.int64(numbers[UPDATED])
-    zero = value.dtype.type(0)
     for k in range(len(nodes) - 1, -1, -1):
         if nodes[k, KIND] != DECISION:
             continue
@@ -241,7 +234,7 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
                 for j in range(n):
                     g[j] = u[j]
             for j in range(n):
-                v[j] = zero
+                v[j] = 0.0
         elif mode == BEST or mode == BEST_OF_CURRENT:
             for j in range(n):
                 v[j] = w[j]
@@ -254,7 +247,7 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
             # The mean relative to the first action: equal values have exactly their
             # value as mean, so that rounding makes no regrets.
             for j in range(n):
-                v[j] = zero
+                v[j] = 0.0
             for a in range(1, count):
                 u, s = value[first + a], policy[first + a]
                 for j in range(n):
@@ -273,7 +266,7 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
                 for a in range(count):
                     w, s = value[first + a], policy[first + a]
                     for j in range(n):
-                        x = w[j] if s[j] > zero else -np.inf
+                        x = w[j] if s[j] > 0.0 else -np.inf
                         most[j] = x if x > most[j] else most[j]
                 for j in range(n):
                     v[j] = v[j] if v[j] < most[j] else most[j]

@@ -82,8 +82,6 @@ class BlockState:
             entries = arena.entries_of(infoset)
             self.tables.fixed[entries] = 1
             self.tables.regret[entries] = self.tables.average[entries] = row
-        self._threads = threads
-        self._evaluation: HandSweeps | None = None
         self.engine = BlockEngine(HandSweeps(arena.blocks, threads))
 
     @property
@@ -139,11 +137,9 @@ class BlockState:
     def returns(self, *, is_current: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """`[2]` returns of a policy and `[2]` returns of best responses against it,
         computed from the tables."""
-        if self._evaluation is None:
-            blocks = self.arena.blocks
-            self._evaluation = HandSweeps(blocks, self._threads, np.float64)
-        evaluation = self._evaluation
-        return evaluation.evaluated(self.tables, self._numbers(), is_current=is_current)
+        return self.engine.sweeps.evaluated(
+            self.tables, self._numbers(), is_current=is_current
+        )
 
     # --- saving ---------------------------------------------------------------
 
