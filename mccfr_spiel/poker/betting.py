@@ -286,7 +286,9 @@ def _amounts(
             amount = theirs + (growth - 1) / 2 * pot
             if left == 1:
                 amount = everything
-        amounts.add(min(max(math.floor(amount + 0.5), least), everything))
+        # Rounding down must not leave the fraction of a chip in a stack of 7.25.
+        whole = max(math.floor(amount + 0.5), least)
+        amounts.add(everything if amount >= everything else min(whole, everything))
     return sorted(amounts)
 
 

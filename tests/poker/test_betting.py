@@ -60,6 +60,10 @@ def test_river_tree_has_published_size():
         ),
         ((100, 400, "e", "e"), (), "Check,All-in 400"),
         ((100, 400, "e", "e", 2), ("Bet 100", "Call"), "Check,All-in 300"),
+        ((10, 7.25, "e", ""), (), "Check,All-in 7.25"),
+        ((7.3, 7.25, "pot,5c", "pot"), (), "Check,Bet 5,All-in 7.25"),
+        ((10, 7.25, "2c", "7.3c"), ("Bet 2",), "Fold,Call,All-in 7.25"),
+        ((10, 7.75, "7.2c,7.6c", ""), (), "Check,Bet 7,All-in 7.75"),
         (
             (100, 900, "10%/20%/30%|50%", "", 3),
             ("Check", "Check", "Check"),
