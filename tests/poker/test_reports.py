@@ -93,6 +93,8 @@ def test_runouts_average_to_the_node_before_the_card():
     page = report_of_runouts(study, [0, 1, 1, 1])
     assert [row["card"] for row in page["rows"]] == [*table.index]
     assert page["words"] == "Check, Check"
+    with pytest.raises(ValueError, match=r"Check, 9h, Check, Check, because the board"):
+        study.runouts("Check, Check, 9h, Check, Check")
     with pytest.raises(ValueError, match="No card is dealt after Check"):
         study.runouts("Check")
     with pytest.raises(ValueError, match="All chips are in the pot"):
@@ -164,7 +166,9 @@ def test_report_solves_the_spot_on_each_board():
     for boards, message in (
         (["9s8h3s2d"], "all boards must have 5 cards"),
         ([], "at least one"),
-        (["9s8h3s2d7c"] * 2, "different boards"),
+        (["9s8h3s2d7c", "9S,8h,3s,2d,7c"], "different boards"),
+        ([None], "board=None must be a text"),
+        (5, "boards=5 must be a list of boards"),
     ):
         with pytest.raises(ValueError, match=message):
             ms.poker.report(boards, game)

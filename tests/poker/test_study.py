@@ -262,6 +262,10 @@ def test_invalid_histories_and_games_are_refused():
         (["Check", "Check", 52], "52 must be a single card"),
         (["All-in 10", "Fold", "Check"], "'Check' follows the end of the game"),
         (["All-in 10", "Fold", 1], "1 follows the end of the game"),
+        ("Check, Check", r"Check, Check\. Add the next card, such as Qd"),
+        ("All-in 10, Call", r"All-in 10, Call\. The history must end at a decision"),
+        (None, "history=None must be a text"),
+        (b"Check", "history=b'Check' must be a text"),
     ):
         with pytest.raises(ValueError, match=message):
             study.decision(history)
@@ -269,6 +273,10 @@ def test_invalid_histories_and_games_are_refused():
         ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
     with pytest.raises(ValueError, match="starts without a pot"):
         ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
+    with pytest.raises(KeyError, match="KhKs here: Kh is on the board"):
+        study.decision("Check, Check, Kh")["KhKs"]
+    with pytest.raises(ValueError, match="hand='AKs' is a type of hands"):
+        ms.poker.hand("AKs")
     with pytest.raises(ValueError, match="3 cards, expected two"):
         ms.poker.hand("AhKhQh")
     assert HANDS[ms.poker.hand("AsAh")].tolist() == [48, 49]
