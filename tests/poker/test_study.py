@@ -1,7 +1,9 @@
 """Studies of subgames. Oracles: published numbers, hand calculation, enumeration."""
 
+import concurrent.futures
 import csv
 import os
+import time
 
 import numpy as np
 import pyspiel
@@ -10,6 +12,7 @@ from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table
+from mccfr_spiel.arenas.hand_sweeps import HandSweeps
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
 
 ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
@@ -244,6 +247,26 @@ def test_table_has_a_line_per_decision_hand_and_action(tmp_path):
     # Aces and queens are equally likely: 30 or -10 with equal weight.
     names = ("action_ev", "ev", "equity", "ev_share", "frequency")
     assert [float(row[name]) for name in names] == pytest.approx([10, 5, *[0.5] * 3])
+
+
+@pytest.mark.interpreted
+def test_threads_may_share_a_study(monkeypatch):
+    game = river(board="2s3h4d6c", bets="50%")
+    policy = UniformRandomPolicy(game)
+    study, other = (ms.poker.Study(game, policy) for _ in range(2))
+    histories = [f"Check, Check, {card}" for card in ("7c", "8c", "9c", "Tc")]
+    expected = [study.decision(history).evs for history in histories]
+    run = HandSweeps.run
+
+    def slow(sweeps, *arguments):
+        run(sweeps, *arguments)
+        time.sleep(0.01)  # another thread may start before the buffers are read
+
+    monkeypatch.setattr(HandSweeps, "run", slow)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        found = [*threads.map(other.decision, histories)]
+    for decision, evs in zip(found, expected, strict=True):
+        assert decision.evs.tolist() == evs.tolist()
 
 
 @pytest.mark.interpreted
