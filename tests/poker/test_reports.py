@@ -173,13 +173,14 @@ def test_report_solves_the_spot_on_each_board():
     assert (table["pot_percent"] <= 0.2).all()
     value = ms.solve_lp(game).value + 10
     assert table["ev0"].iloc[0] == pytest.approx(value, abs=0.1)
-    for boards, message in (
+    refused: list[tuple[Any, str]] = [
         (["9s8h3s2d"], "all boards must have 5 cards"),
         ([], "at least one"),
         (["9s8h3s2d7c", "9S,8h,3s,2d,7c"], "different boards"),
         ([None], "board=None must be a text"),
         (5, "boards=5 must be a list of boards"),
-    ):
+    ]
+    for boards, message in refused:
         with pytest.raises(ValueError, match=message):
             ms.poker.report(boards, game)
 
@@ -228,6 +229,7 @@ def test_program_solves_a_spot(tmp_path, capsys):
     assert main(["poker", *flags, *more]) == 0
     out = capsys.readouterr().out
     assert "player 0 holds" in out
+    assert "The target 0.5 % of the pot was reached." in out
     with (folder / "hands.csv").open() as file:
         hands = {row["hand"] for row in csv.DictReader(file)}
     assert {"AhAs", "KhQh"} <= hands <= {*HAND_NAMES}

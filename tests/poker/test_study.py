@@ -4,6 +4,7 @@ import concurrent.futures
 import csv
 import os
 import time
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -276,7 +277,7 @@ def test_invalid_histories_and_games_are_refused():
     blocked = study.decision(["Check", "Check", "Kh", "Check"])
     assert len(blocked.hands) == len(blocked.equities()) == 0
     assert study.decision(["Check", "Check", "7c"]).board[-1] == 4 * 5 + 3
-    for history, message in (
+    refused: list[tuple[Any, str]] = [
         (["Check", "Check"], "Nobody acts after Check, Check"),
         (["Bet 11"], "'Bet 11', expected one of Check, All-in 10"),
         ([7], "Unknown action 7, expected one of"),
@@ -289,7 +290,8 @@ def test_invalid_histories_and_games_are_refused():
         ("All-in 10, Call", r"All-in 10, Call\. The history must end at a decision"),
         (None, "history=None must be a text"),
         (b"Check", "history=b'Check' must be a text"),
-    ):
+    ]
+    for history, message in refused:
         with pytest.raises(ValueError, match=message):
             study.decision(history)
     with pytest.raises(ValueError, match=r"must be a game made by ms\.poker\.subgame"):
