@@ -1,6 +1,7 @@
 """Values and reaches of a policy in blocks, computed segment by segment on demand."""
 
 import functools
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +53,18 @@ class BlockValues:
         )
         self._sweeps = HandSweeps(arena.blocks, 1)
         self.returns, self.best = self._sweeps.evaluated(self._tables, numbers_of())
+        # Evaluations share the buffers of `_sweeps`, also those of different threads,
+        # such as the requests of a page.
+        self._lock = threading.RLock()
         self._kept = functools.lru_cache(_MOST_SEGMENTS)(self._segment)
 
     def _segment(self, segment: int) -> SegmentValues:
         """Evaluates the subtree of a segment, for both players."""
+        with self._lock:
+            return self._evaluated(segment)
+
+    def _evaluated(self, segment: int) -> SegmentValues:
+        """Evaluates a subtree; the caller holds the lock."""
         blocks, sweeps = self.arena.blocks, self._sweeps
         layout, parent = blocks.layout, int(blocks.segments.parent[segment])
         starts = [weights.astype(float) for weights in blocks.weights]

@@ -76,6 +76,8 @@ def run_poker(values: flags.FlagValues, words: Sequence[str], signals: Signals) 
     if code:
         return code
     folder = pathlib.Path(str(FLAGS.output_dir))
+    if not FLAGS.quiet:
+        show("Evaluating all hands ...")  # the first time, this compiles
     study = Study.load(folder)
     study.write_csv(folder / CSV)
     if not FLAGS.quiet:
@@ -131,7 +133,8 @@ def _summary(study: Study) -> Iterator[str]:
     decision = study.decision()
     pairs = zip(decision.node_evs(), decision.node_equities(), strict=True)
     rows = [
-        (str(p), f"{ev:.2f}", f"{100 * e:.1f} %") for p, (ev, e) in enumerate(pairs)
+        (str(p), f"{round(ev, 2) + 0.0:.2f}", f"{100 * e:.1f} %")  # 0.00, not -0.00
+        for p, (ev, e) in enumerate(pairs)
     ]
     yield ""
     yield text_table(("player", "EV", "equity"), rows, {1, 2})

@@ -203,7 +203,10 @@ def _show_rows(
     target = settings.target(pot)
     if target is not None and gap is not None:
         reached = "was reached" if gap <= target else "was not reached"
-        show(f"The target NashConv {target:g} {reached}.")
+        percent = settings.until_pot_percent
+        is_percent = percent is not None and settings.until_nash_conv is None
+        name = f"{percent:g} % of the pot" if is_percent else f"NashConv {target:g}"
+        show(f"The target {name} {reached}.")
     return None
 
 

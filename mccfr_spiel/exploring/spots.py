@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arenas.worlds.public_tree import DEAL
+from mccfr_spiel.arenas.worlds.public_tree import DECISION, FOLD, SHOWDOWN
 from mccfr_spiel.exploring.grids import NoGridError, by_ranks
 from mccfr_spiel.poker.betting import chips
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS
 from mccfr_spiel.poker.decision import Decision
 from mccfr_spiel.poker.made_hands import DRAWS, MADE, draws, made_hands
 from mccfr_spiel.poker.runouts import rows_by_card
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.poker.subgames import Subgame
+from mccfr_spiel.poker.subgames import Subgame, compatible
 
 _NEVER = 1e-100
 """Weight of hands that the player never holds at a decision, so that all cells have a
@@ -116,29 +116,52 @@ def _rows_by_card(study: Study, history: tuple[int, ...]) -> list[dict[str, Any]
 
 
 def report_of_runouts(study: Study, history: Sequence[int]) -> dict[str, Any]:
-    """The report over the next cards, if the history ends at a deal.
+    """The report over the next cards, if the history ends at a deal. Where nobody acts
+    any more, "none" gives the reason instead.
 
     Args:
         study: the policy.
         history: the two dealt hands and the moves after them.
 
     Raises:
-        NoGridError: no card is dealt there, or all chips are in the pot.
+        NoGridError: an action or card is impossible.
     """
     steps = tuple(history[2:])
     try:
-        rows = _rows_by_card(study, steps)
+        node, known = study.next_deal(steps)
     except ValueError as error:
         raise NoGridError(str(error)) from error
-    node, known = study.next_deal(steps)
-    assert node.kind == DEAL
-    fixed = {"card", "probability", "ev0", "ev1", "equity0", "equity1"}
-    return {
-        "rows": rows,
-        "actions": [name for name in rows[0] if name not in fixed],
+    betting = study.subgame.betting
+    place = {
         "board": [DECK[card] for card in known],
         "words": study.words_of(steps),
-        "starting_pot": study.subgame.betting.pot,
-        "pot": study.subgame.betting.pot + sum(node.paid),
-        "next": {row["card"]: [*history, DECK.index(row["card"])] for row in rows},
+        "starting_pot": betting.pot,
+        "pot": betting.pot + sum(node.paid),
+        "stacks": [betting.stack - paid for paid in node.paid],
     }
+    if node.kind == FOLD:
+        return place | {"none": f"Player {node.player} has folded."}
+    if node.kind == SHOWDOWN:
+        return place | {"none": "Showdown: the better hand wins the pot."}
+    if study.subgame.nodes[node.children[0]].kind != DECISION:
+        return place | {"none": "All chips are in the pot: nobody acts any more."}
+    rows = _rows_by_card(study, steps)
+    fixed = {"card", "probability", "ev0", "ev1", "equity0", "equity1"}
+    return place | {
+        "rows": rows,
+        "actions": [name for name in rows[0] if name not in fixed],
+        "next": {row["card"]: _dealt(study, history, row["card"]) for row in rows},
+    }
+
+
+def _dealt(study: Study, history: Sequence[int], card: str) -> list[int]:
+    """The history after a card. Hands that contain the card are replaced by the most
+    likely ones, because the page shows a state with dealt hands."""
+    number, steps = DECK.index(card), list(history[2:])
+    hands = list(history[:2])
+    if number in HANDS[hands]:
+        decision = _decision(study, (*steps, number))
+        first = int(decision.masses(0).argmax())
+        second = np.where(compatible()[first], decision.weights[1], 0.0)
+        hands = [first, int(second.argmax())]
+    return [*hands, *steps, number]

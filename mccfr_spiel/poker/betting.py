@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mccfr_spiel.arenas.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
+from mccfr_spiel.common.display import counted
 from mccfr_spiel.poker.cards import DECK
 
 MOST_NODES = 1_000_000
@@ -161,8 +162,9 @@ def _streets_of(text: str, streets: int, where: str) -> tuple[tuple[BetSize, ...
         parts *= streets
     if not streets <= len(parts) <= _STREETS:
         raise ValueError(
-            f"{where}={text!r} has sizes for {len(parts)} streets, but {streets} are "
-            "played. Give one list for all streets, or one per street, separated by /."
+            f"{where}={text!r} has sizes for {counted(len(parts), 'street')}, expected "
+            f"{streets}. Give one list for all streets, or one per street, separated "
+            "by /."
         )
     return tuple(
         tuple(

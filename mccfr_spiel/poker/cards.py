@@ -20,6 +20,8 @@ HANDS = np.array([*itertools.combinations(range(52), 2)])
 HAND_NAMES = [DECK[high] + DECK[low] for low, high in HANDS.tolist()]
 """Names with the higher card first: "AhKh"."""
 
+_KIND = re.compile(rf"(?i)[{RANKS}]{{2}}[so]?")
+
 HAND_OF = np.full((52, 52), -1)
 """`[52, 52]` the hand of two cards in any order; -1 on the diagonal."""
 HAND_OF[HANDS[:, 0], HANDS[:, 1]] = HAND_OF[HANDS[:, 1], HANDS[:, 0]] = range(1326)
@@ -37,12 +39,12 @@ def cards_of(text: str, where: str) -> list[int]:
     """
     if not isinstance(text, str):
         raise ValueError(f"{where}={text!r} must be a text of cards, e.g. Ks7d4c.")
-    names = re.findall(r"..", re.sub(r"[\s,]", "", text) + " ")
-    names = [name[0].upper() + name[1].lower() for name in names]
-    for name in names:
+    given = re.findall(r"..?", re.sub(r"[\s,]", "", text))
+    names = [name[0].upper() + name[1:].lower() for name in given]
+    for part, name in zip(given, names, strict=True):
         if name not in DECK:
             raise ValueError(
-                f"{where}={text!r}: unknown card {name!r}. Expected a rank of {RANKS} "
+                f"{where}={text!r}: unknown card {part!r}. Expected a rank of {RANKS} "
                 f"and a suit of {SUITS}, e.g. Ah."
             )
         if names.count(name) > 1:
@@ -52,13 +54,28 @@ def cards_of(text: str, where: str) -> list[int]:
     return [DECK.index(name) for name in names]
 
 
+def board_of(text: str) -> str:
+    """The usual spelling of a board: "Ks7d4c" for "KS, 7d, 4c".
+
+    Raises:
+        ValueError: see `cards_of`.
+    """
+    return "".join(DECK[card] for card in cards_of(text, "board"))
+
+
 def hand(text: str) -> int:
     """The number of a hand such as "AhKh", with the cards in any order.
 
     Raises:
         ValueError: the text is not a hand of two cards.
     """
+    if isinstance(text, str) and _KIND.fullmatch(text.strip()):
+        raise ValueError(
+            f"hand={text!r} is a type of hands. Expected two cards, e.g. AhKh."
+        )
     cards = cards_of(text, "hand")
     if len(cards) != 2:
-        raise ValueError(f"hand={text!r} has {len(cards)} cards, expected two.")
+        raise ValueError(
+            f"hand={text!r} has {len(cards)} cards, expected two, e.g. AhKh."
+        )
     return int(HAND_OF[cards[0], cards[1]])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.poker.cards import HAND_NAMES, hand
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, hand
 from mccfr_spiel.poker.showdowns import equities_against
 from mccfr_spiel.poker.subgames import compatible
 
@@ -87,9 +87,13 @@ class Decision:
         number = hand(name)
         rows = np.flatnonzero(self.hands == number)
         if not len(rows):
+            on_board = [DECK[c] for c in HANDS[number].tolist() if c in self.board]
+            why = "it is not in the ranges"
+            if on_board:
+                why = f"{' and '.join(on_board)} is on the board"
             raise KeyError(
-                f"Player {self.player} cannot hold {HAND_NAMES[number]} here: it is "
-                "not in the range, or a card is on the board."
+                f"Player {self.player} cannot hold {HAND_NAMES[number]} here: {why}. "
+                "`hands` lists the possible hands."
             )
         row = int(rows[0])
         frequencies, evs = self.frequencies[row].tolist(), self.action_evs[row].tolist()
@@ -144,9 +148,20 @@ class Decision:
 
 
 def steps_of(history: str | Sequence[int | str]) -> Sequence[int | str]:
-    """The steps of a history, also of a text such as "Check, Check, Qd, Bet 20"."""
-    if not isinstance(history, str):
+    """The steps of a history, also of a text such as "Check, Check, Qd, Bet 20".
+
+    Raises:
+        ValueError: the history is neither a text nor a sequence.
+    """
+    if isinstance(history, Sequence | np.ndarray) and not isinstance(
+        history, str | bytes
+    ):
         return history
+    if not isinstance(history, str):
+        raise ValueError(
+            f'history={history!r} must be a text, such as "Check, Bet 75", or a list '
+            "of actions and cards."
+        )
     parts = re.split("[,/:]", history)
     return [part.strip() for part in parts if part.strip()]
 

@@ -25,7 +25,11 @@ def load_endgame(path: str | os.PathLike[str]) -> dict[str, Any]:
         OSError: the file cannot be read.
     """
     lines = {}
-    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not an endgame: it is not a text file.") from error
+    for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
         lines[name] = value.strip()
     missing = {"-round", "-board", "-pot", "-reach"} - lines.keys()

@@ -8,6 +8,7 @@ equity against a random hand before the flop.
 """
 
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -40,6 +41,11 @@ BY_EQUITY = (
 """All types of hands, by descending equity against a random hand before the flop."""
 
 
+SMALLEST, LARGEST = 1e-9, 1e9
+"""Limits of the largest weight of a range. Solvers compute with float32 numbers, whose
+products with weights outside of these limits would overflow or vanish."""
+
+
 class RangeError(ValueError):
     """A range is invalid; the message names the entry."""
 
@@ -53,18 +59,24 @@ def weights_of(given: Range, where: str) -> np.ndarray:
         where: name of the argument, for messages.
 
     Raises:
-        RangeError: an entry is unknown, a weight is negative or not finite, or the
-            number of weights is not 1,326.
+        RangeError: an entry is unknown, a weight is negative or not finite, the largest
+            weight is positive but extreme, or the number of weights is not 1,326.
     """
     if isinstance(given, str):
         entries = [entry.strip() for entry in re.split(r"[,;]", given)]
         if len(entries) != len(HANDS):
-            return _read([entry for entry in entries if entry], where)
+            weights = _read([entry for entry in entries if entry], where)
+            return _moderate(weights, where)
         given = [_number(entry, entry, where) for entry in entries]
     try:
+        if np.iscomplexobj(given) or not np.ndim(given):
+            raise TypeError
         weights = np.array(given, np.float64)
     except (TypeError, ValueError) as error:
-        raise RangeError(f"{where} must be a text or 1,326 weights.") from error
+        raise RangeError(
+            f"{where}={reprlib.repr(given)} must be a text, such as QQ+,AKs:0.5, or "
+            "1,326 weights."
+        ) from error
     if weights.shape != (len(HANDS),):
         raise RangeError(
             f"{where} has the shape {weights.shape}, expected a text or 1,326 weights, "
@@ -76,7 +88,52 @@ def weights_of(given: Range, where: str) -> np.ndarray:
             f"{where}: the weight {weights[invalid[0]]} of hand {invalid[0]} must "
             "be finite and non-negative."
         )
+    return _moderate(weights, where)
+
+
+def _moderate(weights: np.ndarray, where: str) -> np.ndarray:
+    """Returns the weights, unless the largest weight is extreme."""
+    largest = weights.max()
+    if largest > 0 and not SMALLEST <= largest <= LARGEST:
+        raise RangeError(
+            f"{where}: the largest weight {largest:g} must be between {SMALLEST:g} and "
+            f"{LARGEST:g}. Only ratios of weights matter: multiply all weights of the "
+            "range by the same number."
+        )
     return weights
+
+
+def weights_off(board: Sequence[int], given: Range, where: str) -> np.ndarray:
+    """`[1326]` the weights of a range without hands that contain a card of the board.
+
+    Raises:
+        RangeError: see `weights_of`, or no weight is positive.
+    """
+    weights = weights_of(given, where)
+    if not weights.any():
+        raise RangeError(f"{where} is empty: no hand has a weight above 0.")
+    weights[np.isin(HANDS, board).any(axis=1)] = 0.0
+    if not weights.any():
+        cards = "".join(DECK[card] for card in board)
+        raise RangeError(
+            f"{where} is empty: all hands contain a card of the board {cards}."
+        )
+    return weights
+
+
+def pair_of(ranges: Sequence[Range]) -> Sequence[Range]:
+    """Returns the two ranges.
+
+    Raises:
+        RangeError: these are not two ranges.
+    """
+    is_several = isinstance(ranges, Sequence | np.ndarray)
+    if isinstance(ranges, str) or not is_several or len(ranges) != 2:
+        raise RangeError(
+            f"ranges={reprlib.repr(ranges)} must be a pair, one range per player, such "
+            'as ("QQ+,AKs", "TT-77").'
+        )
+    return ranges
 
 
 def text_of(weights: np.ndarray) -> str:
@@ -105,7 +162,8 @@ def _number(text: str, entry: str, where: str) -> float:
         weight = -1.0
     if not 0 <= weight < np.inf:
         raise RangeError(
-            f"{where}: the weight {text!r} in {entry!r} must be a number from 0 up."
+            f"{where}: the weight {text!r} in {entry!r} must be a number from 0 up, "
+            "e.g. 0.5."
         )
     return weight
 
@@ -128,7 +186,7 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
         raise RangeError(
             f"{where}: unknown entry {entry!r}. Expected QQ, AKs, AKo, AK, AhKh, QQ+, "
             "75s+, TT-77, A5s-A2s, 20%, random or the like, with an optional weight "
-            "after a colon."
+            "after a colon. Separate entries by commas."
         )
     high, low, suits, has_plus, *other = match.groups()
     first = _ordered(high, low)

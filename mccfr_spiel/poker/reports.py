@@ -1,6 +1,6 @@
 """Aggregated reports: the same spot on several boards."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyspiel
@@ -8,6 +8,7 @@ import pyspiel
 from mccfr_spiel.algorithms.algorithm import DCFR, Algorithm
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common.budget import MaxMemory
+from mccfr_spiel.poker.cards import board_of
 from mccfr_spiel.poker.runouts import frame_of, summary
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.poker.subgames import Subgame
@@ -48,7 +49,11 @@ def report(
     like: Any = load_game(game)
     if not isinstance(getattr(like, "subgame", None), Subgame):
         raise ValueError(f"{like} must be a game made by ms.poker.subgame.")
-    given = [boards] if isinstance(boards, str) else [*boards]
+    if not isinstance(boards, Iterable):
+        raise ValueError(
+            f'boards={boards!r} must be a list of boards, e.g. ["Ks7d2c"].'
+        )
+    given = [*map(board_of, [boards] if isinstance(boards, str) else boards)]
     if not given or len(set(given)) < len(given):
         raise ValueError(f"boards={boards!r} must be different boards, at least one.")
     frame_of([{"board": ""}], "board")  # refuses early if pandas is missing

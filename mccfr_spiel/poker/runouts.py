@@ -32,6 +32,11 @@ def rows_by_card(
     """
     steps = steps_of(history)
     node, known = study.next_deal(steps)
+    if node.kind != DEAL and len(known) == 5:
+        raise ValueError(
+            f"No card is dealt after {', '.join(map(str, steps)) or 'the start'}, "
+            "because the board has five cards. Use a history of the flop or turn."
+        )
     if node.kind != DEAL:
         raise ValueError(
             f"No card is dealt after {', '.join(map(str, steps)) or 'the start'}. "

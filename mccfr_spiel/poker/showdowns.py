@@ -8,7 +8,7 @@ import numpy as np
 from mccfr_spiel.arenas.worlds.hand_strength import TABLES, strengths_with
 from mccfr_spiel.kernels.preflop import play_all_boards
 from mccfr_spiel.poker.cards import DECK, HAND_OF, HANDS, cards_of
-from mccfr_spiel.poker.ranges import Range, RangeError, weights_of
+from mccfr_spiel.poker.ranges import Range, RangeError, pair_of, weights_off
 from mccfr_spiel.poker.subgames import compatible
 from mccfr_spiel.poker.suits import exchanges
 
@@ -143,10 +143,8 @@ def _checked(board: str, ranges: Sequence[Range]) -> tuple[list[int], np.ndarray
             f"board={board!r} has {len(cards)} cards, expected none (before the flop), "
             "3 (flop), 4 (turn) or 5 (river)."
         )
-    if isinstance(ranges, str) or len(ranges) != 2:
-        raise ValueError("ranges must be a pair, one range per player.")
-    weights = np.stack([weights_of(ranges[k], f"range{k}") for k in range(2)])
-    weights[:, np.isin(HANDS, cards).any(axis=1)] = 0.0
+    pair = enumerate(pair_of(ranges))
+    weights = np.stack([weights_off(cards, given, f"range{k}") for k, given in pair])
     if not weights[0] @ (compatible() @ weights[1]) > 0:
         raise RangeError(
             "ranges: no hand of player 0 is compatible with a hand of player 1 on the "

@@ -143,7 +143,7 @@ class Study:
         here = self.subgame.nodes[end.position]
         if here.kind != DECISION:
             raise ValueError(
-                f"Nobody acts after{end.words}. The history must end at a decision."
+                f"Nobody acts after{end.words}. {_advice(self.subgame, end.position)}"
             )
         player, node, half = here.player, end.node, self.subgame.betting.pot / 2
         hands, offsets = self._held(self._numbering.rows[node], end.dealt)
@@ -350,6 +350,14 @@ COLUMNS = (
     *("action", "frequency", "action_ev"),
 )
 """Columns of the table of `Study.write_csv`."""
+
+
+def _advice(subgame: Subgame, position: int) -> str:
+    """Advice for a history that does not end at a decision."""
+    here = subgame.nodes[position]
+    if here.kind == DEAL and subgame.nodes[here.children[0]].kind == DECISION:
+        return "Add the next card, such as Qd, or use `runouts`."
+    return "The history must end at a decision."
 
 
 def _action_index(node: Node, action: int | str) -> int:

@@ -21,13 +21,16 @@ from mccfr_spiel.poker.betting import Betting, Node, betting_tree, chips, read_s
 from mccfr_spiel.poker.cards import (
     DECK,
     HANDS,
+    board_of,
     cards_of,
 )
 from mccfr_spiel.poker.ranges import (
     Range,
     RangeError,
+    pair_of,
     text_of,
     weights_of,
+    weights_off,
 )
 from mccfr_spiel.poker.suits import (
     exchanges,
@@ -116,7 +119,12 @@ class Subgame:
             None if max_raises < 0 else max_raises,
             _rake(given["rake"]),
         )
-        self.ranges = np.stack([self._range(given, player) for player in (0, 1)])
+        self.ranges = np.stack(
+            [
+                weights_off(self.board, given[name], name)
+                for name in ("range0", "range1")
+            ]
+        )
         if not self.total > 0:
             raise RangeError(
                 "ranges: all hands of player 0 share a card with all hands of "
@@ -129,22 +137,6 @@ class Subgame:
         states deeply.
         """
         return self
-
-    def _range(self, given: Mapping[str, Any], player: int) -> np.ndarray:
-        """The weights of a player's range without hands that contain a card of the
-        board.
-        """
-        name = f"range{player}"
-        weights = weights_of(given[name], name)
-        if not weights.any():
-            raise RangeError(f"{name} is empty: no hand has a weight above 0.")
-        on_board = np.isin(HANDS, self.board).any(axis=1)
-        if not weights[~on_board].any():
-            raise RangeError(
-                f"{name} is empty: all hands contain a card of the board "
-                f"{self.board_text}."
-            )
-        return np.where(on_board, 0.0, weights)
 
     @property
     def board_text(self) -> str:
@@ -215,7 +207,8 @@ def _rake(text: str) -> tuple[float, float]:
 def _rake_text(rake: Sequence[float]) -> str:
     """The encoded rake."""
     try:
-        return ";".join(repr(float(value)) for value in rake)
+        share, cap = map(float, rake)
+        return f"{share!r};{cap!r}"
     except (TypeError, ValueError):
         raise ValueError(
             f"rake={rake!r} must be a share of the pot and the largest rake in chips, "
@@ -269,11 +262,10 @@ def subgame(
     Raises:
         ValueError: an argument is invalid; the message names it.
     """
-    if not _is_several(ranges) or len(ranges) != 2:
-        raise ValueError("ranges must be a pair, one range per player.")
+    pair_of(ranges)
     amounts = [pot, min(_numbers(stacks)), min_bet]
     parameters: dict[str, Any] = {
-        "board": board,
+        "board": board_of(board),
         "bets": _pair_text(bets, "bets"),
         "raises": _pair_text(raises, "raises"),
         "donk": "bets" if donk is None else _pair_text(donk, "donk"),
@@ -282,7 +274,6 @@ def subgame(
     }
     if max_raises is not None:
         parameters["max_raises"] = refusals.integer(max_raises, "max_raises", 0)
-    cards_of(board, "board")
     names = ("pot", "stacks", "min_bet")
     numbers = [*map(_amount, amounts, names)]
     if all(number.is_integer() for number in numbers):

@@ -122,7 +122,7 @@ def test_rake_is_a_capped_share_of_matched_bets():
     [
         ("50%,b", "unknown size 'b'"),
         ("2.5x", "nobody has bet yet"),
-        ("1%/2%", "for 2 streets, but 3 are played"),
+        ("1%/2%", "for 2 streets, expected 3"),
         ("1%|2%|3%", "for 3 players, expected 1 or 2"),
     ],
 )

@@ -97,7 +97,7 @@ def test_hands_have_the_order_of_endgame_files():
     [
         ("4s8x", "unknown card '8x'"),
         ("4s4S", "contains 4s twice"),
-        ("4s8", "unknown card '8 '"),
+        ("4s8", "unknown card '8'"),
     ],
 )
 def test_invalid_cards_are_refused(text, message):

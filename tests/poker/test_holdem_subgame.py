@@ -137,11 +137,17 @@ def test_game_string_loads_the_same_game(more):
     assert (again.subgame.ranges == game.subgame.ranges).all()
 
 
+@pytest.mark.parametrize("board", ["9S,8H,3S,2D", " 9s 8h 3s 2d", "9s8H3s2D"])
+def test_spellings_of_a_board_give_the_same_game(board):
+    assert str(turn(board=board)) == str(turn())
+    ms.poker.cost(str(turn(board=board)))  # loads the string
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"board": "9s8h"}, "has 2 cards"),
-        ({"ranges": None}, "ranges must be a pair"),
+        ({"ranges": None}, "ranges=None must be a pair"),
         ({"ranges": ("", "AA")}, "range0 is empty: no hand"),
         ({"ranges": ("AhKh", "AhQh,KhQh")}, "all hands of player 0 share a card"),
         ({"ranges": ("AA,K", "AA")}, "range0: unknown entry 'K'"),
@@ -152,6 +158,8 @@ def test_game_string_loads_the_same_game(more):
         ({"bets": None}, "bets=None must be a text"),
         ({"rake": 0.05}, "rake=0.05 must be a share"),
         ({"rake": (2, 30)}, "rake=2"),
+        ({"rake": (0.05,)}, r"rake=\(0.05,\) must be a share"),
+        ({"ranges": ("AA:1e-160", "KK")}, "range0: the largest weight 1e-160"),
         ({"rake": (0.05, -1)}, "largest rake must be at least 0"),
     ],
 )

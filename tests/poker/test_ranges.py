@@ -68,6 +68,11 @@ def test_weights_survive_the_text_exactly():
         ("TT-A2s", "'TT-A2s' is not a run"),
         (np.ones(1325), r"shape \(1325,\)"),
         (np.full(1326, -0.5), "weight -0.5 of hand 0"),
+        (np.full(1326, 1j), r"range0=array.* must be a text"),
+        (None, "range0=None must be a text"),
+        ("AA:1e300,KK", r"largest weight 1e\+300 must be between 1e-09 and 1e\+09"),
+        (np.full(1326, 1e-160), "largest weight 1e-160 must be between"),
+        ("AA KK", "unknown entry 'AA KK'.*Separate entries by commas"),
     ],
 )
 def test_invalid_range_is_refused_with_its_entry(given, message):

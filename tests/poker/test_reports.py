@@ -11,7 +11,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.spots import grid_of_hands, report_of_runouts, title_of
-from mccfr_spiel.poker.cards import HAND_NAMES, cards_of
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, cards_of
 from mccfr_spiel.poker.made_hands import draws, made_hands
 from mccfr_spiel.poker.ranges import weights_of
 
@@ -90,9 +90,21 @@ def test_runouts_average_to_the_node_before_the_card():
         assert [got["ev0"], got["ev1"]] == pytest.approx(decision.node_evs())
         assert got["equity0"] == pytest.approx(decision.node_equities()[0])
         assert [*got[[*decision.actions]]] == pytest.approx(decision.totals())
-    page = report_of_runouts(study, [0, 1, 1, 1])
+    page = report_of_runouts(study, [*study.subgame.likely_deal(), 1, 1])
     assert [row["card"] for row in page["rows"]] == [*table.index]
     assert page["words"] == "Check, Check"
+    for card, history in page["next"].items():  # no hand contains the card
+        dealt = [DECK[k] for k in HANDS[history[:2]].flat]
+        assert len({card, *dealt, *page["board"]}) == 9
+    grid = grid_of_hands(study, page["next"]["Ad"])
+    assert grid["words"] == "Check, Check / Ad:"
+    folded = report_of_runouts(study, [0, 1, 2, 0])
+    assert folded["none"] == "Player 1 has folded."
+    assert (folded["pot"], folded["stacks"]) == (40, [20, 40])
+    called = report_of_runouts(study, [0, 1, 3, 1])
+    assert called["none"].startswith("All chips are in the pot")
+    with pytest.raises(ValueError, match=r"Check, 9h, Check, Check, because the board"):
+        study.runouts("Check, Check, 9h, Check, Check")
     with pytest.raises(ValueError, match="No card is dealt after Check"):
         study.runouts("Check")
     with pytest.raises(ValueError, match="All chips are in the pot"):
@@ -161,11 +173,14 @@ def test_report_solves_the_spot_on_each_board():
     assert (table["pot_percent"] <= 0.2).all()
     value = ms.solve_lp(game).value + 10
     assert table["ev0"].iloc[0] == pytest.approx(value, abs=0.1)
-    for boards, message in (
+    refused: list[tuple[Any, str]] = [
         (["9s8h3s2d"], "all boards must have 5 cards"),
         ([], "at least one"),
-        (["9s8h3s2d7c"] * 2, "different boards"),
-    ):
+        (["9s8h3s2d7c", "9S,8h,3s,2d,7c"], "different boards"),
+        ([None], "board=None must be a text"),
+        (5, "boards=5 must be a list of boards"),
+    ]
+    for boards, message in refused:
         with pytest.raises(ValueError, match=message):
             ms.poker.report(boards, game)
 
@@ -214,6 +229,7 @@ def test_program_solves_a_spot(tmp_path, capsys):
     assert main(["poker", *flags, *more]) == 0
     out = capsys.readouterr().out
     assert "player 0 holds" in out
+    assert "The target 0.5 % of the pot was reached." in out
     with (folder / "hands.csv").open() as file:
         hands = {row["hand"] for row in csv.DictReader(file)}
     assert {"AhAs", "KhQh"} <= hands <= {*HAND_NAMES}

@@ -1,7 +1,10 @@
 """Studies of subgames. Oracles: published numbers, hand calculation, enumeration."""
 
+import concurrent.futures
 import csv
 import os
+import time
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -10,6 +13,7 @@ from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
 from mccfr_spiel.arenas.evaluating import complete_table
+from mccfr_spiel.arenas.hand_sweeps import HandSweeps
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
 
 ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
@@ -247,13 +251,33 @@ def test_table_has_a_line_per_decision_hand_and_action(tmp_path):
 
 
 @pytest.mark.interpreted
+def test_threads_may_share_a_study(monkeypatch):
+    game = river(board="2s3h4d6c", bets="50%")
+    policy = UniformRandomPolicy(game)
+    study, other = (ms.poker.Study(game, policy) for _ in range(2))
+    histories = [f"Check, Check, {card}" for card in ("7c", "8c", "9c", "Tc")]
+    expected = [study.decision(history).evs for history in histories]
+    run = HandSweeps.run
+
+    def slow(sweeps, *arguments):
+        run(sweeps, *arguments)
+        time.sleep(0.01)  # another thread may start before the buffers are read
+
+    monkeypatch.setattr(HandSweeps, "run", slow)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        found = [*threads.map(other.decision, histories)]
+    for decision, evs in zip(found, expected, strict=True):
+        assert decision.evs.tolist() == evs.tolist()
+
+
+@pytest.mark.interpreted
 def test_invalid_histories_and_games_are_refused():
     game = river(board="2s3h4d6c", bets="50%")
     study = ms.poker.Study(game, UniformRandomPolicy(game))
     blocked = study.decision(["Check", "Check", "Kh", "Check"])
     assert len(blocked.hands) == len(blocked.equities()) == 0
     assert study.decision(["Check", "Check", "7c"]).board[-1] == 4 * 5 + 3
-    for history, message in (
+    refused: list[tuple[Any, str]] = [
         (["Check", "Check"], "Nobody acts after Check, Check"),
         (["Bet 11"], "'Bet 11', expected one of Check, All-in 10"),
         ([7], "Unknown action 7, expected one of"),
@@ -262,13 +286,22 @@ def test_invalid_histories_and_games_are_refused():
         (["Check", "Check", 52], "52 must be a single card"),
         (["All-in 10", "Fold", "Check"], "'Check' follows the end of the game"),
         (["All-in 10", "Fold", 1], "1 follows the end of the game"),
-    ):
+        ("Check, Check", r"Check, Check\. Add the next card, such as Qd"),
+        ("All-in 10, Call", r"All-in 10, Call\. The history must end at a decision"),
+        (None, "history=None must be a text"),
+        (b"Check", "history=b'Check' must be a text"),
+    ]
+    for history, message in refused:
         with pytest.raises(ValueError, match=message):
             study.decision(history)
     with pytest.raises(ValueError, match=r"must be a game made by ms\.poker\.subgame"):
         ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
     with pytest.raises(ValueError, match="starts without a pot"):
         ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
+    with pytest.raises(KeyError, match="KhKs here: Kh is on the board"):
+        study.decision("Check, Check, Kh")["KhKs"]
+    with pytest.raises(ValueError, match="hand='AKs' is a type of hands"):
+        ms.poker.hand("AKs")
     with pytest.raises(ValueError, match="3 cards, expected two"):
         ms.poker.hand("AhKhQh")
     assert HANDS[ms.poker.hand("AsAh")].tolist() == [48, 49]

@@ -220,7 +220,7 @@ function draw(answer, keepFocus) {
   $("text").textContent = state.text || "(the game prints nothing here)";
   const compared = Boolean(other);
   $("where").textContent = state.returns ? "The end of the game" : who(state.player) +
-    (state.player >= 0 ? " is to move" : about.cards === "Cards" ? " deals" : " decides");
+    (state.player >= 0 ? " is to move" + (isSpot() && infoset ? " with " + infoset.words.slice(0, 4) : "") : about.cards === "Cards" ? " deals" : " decides");
   if (state.returns) {
     fill("moves", table(["Player", headNum("Return")],
       state.returns.map((x, p) => [who(p), num(value(x), tone(x))])));
@@ -590,7 +590,7 @@ const legend = (names) => h("p", { class: "legend" }, names.map((name, i) => {
 
 function handsTable(grid, rows) {
   const share = (row) => (known(row.value) && row.equity > 0 ? percent(row.value / (row.equity * grid.pot)) : "\u2013");
-  return table(["Hand", headNum("Range"), ...grid.actions.flatMap((name) => [headNum(name), headNum("EV", "Of " + name)]), headNum("EV"), headNum("Equity"), headNum("EV / equity")],
+  return table(["Hand", headNum("Range"), ...grid.actions.flatMap((name) => [headNum(name), headNum("EV", "Of " + name)]), headNum("Hand EV", "Over all actions"), headNum("Equity"), headNum("EV / equity", "EV of the hand divided by its equity of the starting pot")],
     rows.map((row) => [h("th", { scope: "row" }, row.label), num(percent(row.weight)),
       ...grid.actions.flatMap((_, i) => [shade(h("td", { class: "cell" }, percent(row.probabilities[i])), row.probabilities[i]), num(known(row.values[i]) ? fixedTo(row.values[i], 2) : "\u2013")]),
       num(known(row.value) ? fixedTo(row.value, 2) : "\u2013"), num(known(row.equity) ? percent(row.equity) : "\u2013"), num(share(row))]));

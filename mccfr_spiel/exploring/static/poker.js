@@ -10,6 +10,7 @@ const RANK_ORDER = "AKQJT98765432";
 const cardName = (card) => card[0] + SUIT_OF[card[1]];
 const cardMark = (card) => h("span", { class: "card suit-" + card[1] }, cardName(card));
 const chipsOf = (x) => fixedTo(x, 2);
+const amountOf = (x) => (Number.isInteger(x) ? String(x) : chipsOf(x));
 
 async function drawSpot(still) {
   if (!$("spot")) fill("panel", waitingLine());
@@ -19,7 +20,8 @@ async function drawSpot(still) {
   if (!grid.none) { drawSpotGrid(grid); return; }
   const report = await askUntilDone("runouts", query, still);
   if (!report) return;
-  if (report.none) fill("panel", h("p", { class: "soft" }, history.length > 2 ? report.none : grid.none));
+  const reason = h("p", { class: "soft" }, report.none);
+  if (report.none) fill("panel", report.board ? h("div", { id: "spot" }, spotHead(report, report.words), reason) : reason);
   else drawRunouts(report);
 }
 
@@ -27,8 +29,8 @@ const back = () => (history.length > about.start.length
   ? h("button", { type: "button", onclick: () => go(history.slice(0, -1)) }, "\u2190 Back") : null);
 
 function spotHead(view, words) {
-  return [h("p", { class: "spotline" }, view.board.map(cardMark), h("span", {}, "Pot " + chipsOf(view.pot)),
-    view.stacks ? h("span", {}, "Stacks " + view.stacks.map(chipsOf).join(" and ")) : null, back()),
+  return [h("p", { class: "spotline" }, view.board.map(cardMark), h("span", {}, "Pot " + amountOf(view.pot)),
+    view.stacks ? h("span", {}, "Stacks " + view.stacks.map(amountOf).join(" and ")) : null, back()),
     h("p", { id: "line" }, words)];
 }
 
@@ -39,7 +41,7 @@ const cellAt = (labels, i, j) => (i === j ? labels[i] + labels[i] : i < j ? labe
 function drawSpotGrid(grid) {
   const count = grid.actions.length, columns = ["All actions", ...grid.actions, ...grid.extras];
   if (spot.column >= columns.length) spot.column = 0;
-  const parts = [spotHead(grid, (grid.words ? grid.words + " \u2013 player " : "Player ") + grid.player + " acts")];
+  const parts = [spotHead(grid, (grid.words ? grid.words.replace(/:$/, "") + " \u2013 player " : "Player ") + grid.player + " acts")];
   parts.push(table(["", headNum("EV", "Expected share of the starting pot, from this decision on"), headNum("Equity", "Share of the pot without further bets")],
     grid.evs.map((x, p) => ["Player " + p + (p === grid.player ? " (acts)" : ""), h("td", { class: "n", id: "ev" + p }, chipsOf(x)), num(percent(grid.equities[p]))])));
   const colors = colorsOf(grid.actions);
@@ -57,10 +59,11 @@ function drawSpotGrid(grid) {
     choose("made", "Made hand", withAll(grid.made, spot.made), spot.made, filter("made")),
     choose("draw", "Draw", withAll(grid.draws, spot.draw), spot.draw, filter("draw"))));
   if (spot.made || spot.draw) parts.push(h("p", { class: "soft" }, known(grid.share) ? percent(grid.share) + " of the range pass the filters." : "No hand of the range passes the filters."));
+  const { labels, cells } = grid.ranks, isEv = columns[spot.column] === "EV";
   const hands = h("div", { id: "hands", "aria-live": "polite" });
   const list = (cell) => hands.replaceChildren(...(cell ? [h("h2", {}, cell), handsTable({ ...grid, pot: grid.starting_pot }, grid.rows.filter((row) => cellOf(row.label) === cell))] :
-    [h("p", { class: "soft" }, "Point at a cell, or tap it, to list its hands. Suited hands (s) are above the diagonal of pairs.")]));
-  const { labels, cells } = grid.ranks, isEv = columns[spot.column] === "EV";
+    [h("p", { class: "soft" }, "Point at a cell, or tap it, to list its hands. Suited hands (s) are above the diagonal of pairs. " +
+      "The number in a cell is " + (spot.column === 0 || columns[spot.column] === "Range" ? "its weight in the range in percent, relative to the largest." : isEv ? "the EV." : "a percentage."))]));
   parts.push(h("table", { class: "ranks" }, h("tbody", {}, cells.map((line, i) => h("tr", {}, line.map((cell, j) => {
     const name = cellAt(labels, i, j);
     if (!cell) return h("td", { class: "cell" }, h("span", { class: "soft" }, name));
