@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.kernels.discounts import AHEAD, NEGATIVE, POSITIVE, faded
+from mccfr_spiel.kernels.discounts import AHEAD, LEAST, NEGATIVE, POSITIVE, faded
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from mccfr_spiel.kernels.tables import Tables
@@ -90,15 +90,22 @@ def plain_play_positive(
         sums: cumulative regrets.
         start: first sequence.
         stop: end of the sequences.
-        total: total of the positive entries of `sums`. If it is 0, the policy becomes
-            uniform.
+        total: total of the positive entries of `sums`. If it is 0, or below LEAST with
+            trembles, the policy becomes uniform.
         least: least probability of an action.
     """
+    if least > 0.0:
+        # One division instead of one per action. With a total below LEAST the scale
+        # could be infinite.
+        if total >= LEAST:
+            lowest, scale = least, (1.0 - (stop - start) * least) / total
+        else:
+            lowest, scale = 1.0 / (stop - start), 0.0
+        for s in range(start, stop):
+            policy[s] = lowest + scale * max(sums[s], 0.0)
+        return
     for s in range(start, stop):
-        if total > 0.0 and least > 0.0:
-            prob = max(sums[s], 0.0) / total
-            policy[s] = least + (1.0 - (stop - start) * least) * prob
-        elif total > 0.0:
+        if total > 0.0:
             policy[s] = max(sums[s], 0.0) / total
         else:
             policy[s] = 1.0 / (stop - start)
