@@ -48,7 +48,7 @@ def value_of(
 ) -> tuple[float, float]:
     """Returns the value <b, G>, and the base <b, G> of regrets, which may be limited.
 
-    With trembles, the base is rest <c, G> = <b, G> - f sum_a G(a), see trembles.py.
+    With trembles, the base is rest <c, G> = <b - f, G>, see trembles.py.
 
     Args:
         policy: the policies b.
@@ -63,15 +63,15 @@ def value_of(
             all of them negative, and the policy would become uniform.
     """
     # A weighted mean can exceed the maximum only by rounding.
-    value, total, best = 0.0, 0.0, -np.inf
+    value, base, best = 0.0, 0.0, -np.inf
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
             value += policy[s] * gradient[s]
-            total += gradient[s]
+            base += (policy[s] - least) * gradient[s]
             if policy[s] > least:
                 best = max(best, gradient[s])
     if least > 0.0:
-        base, best = value - least * total, rest_of(least, stop - start) * best
+        best *= rest_of(least, stop - start)
         return value, min(base, best) if capped else base
     value = min(value, best) if capped else value
     return value, value

@@ -12,7 +12,7 @@ passes up is <c, G'> = <b, G>.
 
 Rules that match regrets (regret_rules.py) need neither c nor G', because both cancel:
 
-    r(a) = G'(a) - <c, G'> = rest G(a) - (<b, G> - f sum_a' G(a')).
+    r(a) = G'(a) - <c, G'> = rest (G(a) - <c, G>) = rest G(a) - <b - f, G>.
 
 The loops over the actions that compute the value, the regrets and the policy therefore
 also apply the trembles. For other rules, `free` computes c and G'.
