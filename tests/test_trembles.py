@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import external, full
+from mccfr_spiel.arenas.worlds import hand_lists
+from mccfr_spiel.kernels import regret_rules
+from mccfr_spiel.kernels.discounts import LEAST
 from tests.arenas.rules.twins.broken import take_places_from_keys
 from tests.sequence_program import Part, even, value_against
 from tests.test_solver import COMBINATIONS, ESTIMATORS, RULES
@@ -174,6 +178,35 @@ def test_passes_with_trembles_agree_in_all_arenas(game, store, arena):
     assert ms.nash_conv(solver.tree, solver.average_policy(), tremble=0.02) == (
         pytest.approx(within, abs=1e-9)
     )
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("game", "alternating", "num_threads"),
+    [("kuhn_poker", True, 3), (LEDUC, True, 3), (DICE, False, 2)],
+)
+def test_threads_of_worlds_and_hands_change_no_bit(
+    game, alternating, num_threads, monkeypatch
+):
+    """Kuhn and Leduc poker use hands. Worlds have one thread per updated player."""
+    monkeypatch.setattr(hand_lists, "LEAST_BLOCK", 8)
+    algorithm = trembling(ms.CFR_PLUS, 0.03)._replace(alternating=alternating)
+    alone, two, three = (
+        run(algorithm, 2, game=game, store="worlds", threads=threads)
+        for threads in (1, 2, 3)
+    )
+    assert two.state.engine.num_threads == 2
+    assert three.state.engine.num_threads == num_threads
+    assert bits(alone) == bits(two) == bits(three)
+
+
+@pytest.mark.parametrize("regret", [0.0, 1e-320, LEAST, 1e-300, 1.0, 1e300])
+def test_policies_from_tiny_regrets_stay_within_trembles(regret):
+    policy = np.zeros(4)
+    play_positive = regret_rules.plain_play_positive
+    play_positive(policy, [0.0, -1.0, regret, -1e300], 0, 4, regret, 0.05)
+    expected = [0.05, 0.05, 0.85, 0.05] if regret >= LEAST else [0.25] * 4
+    assert policy == pytest.approx(np.array(expected), abs=1e-15)
 
 
 @pytest.mark.interpreted

@@ -9,6 +9,7 @@ from mccfr_spiel.algorithms import (
     full,
     samplings,
 )
+from mccfr_spiel.common import refusals
 from mccfr_spiel.experiments.setting_tables import Setting, table_of
 from mccfr_spiel.offline import linear_program
 
@@ -144,6 +145,7 @@ PARTS = table_of(
             "Least probability of every action, in [0, 0.5) (default 0). The policies "
             "are then good at information states that only mistakes reach.",
             path="minimizer.tremble",
+            check=refusals.tremble,
         ),
         Setting(
             "random_initial_regrets",

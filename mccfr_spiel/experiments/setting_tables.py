@@ -12,7 +12,7 @@ it:
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from mccfr_spiel.algorithms import OWN_KINDS
@@ -30,6 +30,8 @@ class Setting(NamedTuple):
         least: smallest number allowed, or None.
         choices: allowed words; empty if any word is allowed.
         path: the algorithm's field that the setting replaces, as `part.field`, or "".
+        check: function of a number and its name that returns the number or raises
+            ValueError; None if `least` is the only condition.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Setting(NamedTuple):
     least: int | None = None
     choices: Collection[str] = ()
     path: str = ""
+    check: Callable[[Any, str], float] | None = None
 
     def checked(self, value: Any) -> Any:
         """Returns the value, whole numbers as int; raises ValueError if it is wrong."""
@@ -52,6 +55,8 @@ class Setting(NamedTuple):
             raise ValueError(f"{name}={value!r} must be a {expected}.")
         if self.kind is int:
             return refusals.integer(value, name, self.least)
+        if self.check is not None:
+            return self.check(value, name)
         if self.kind is float:
             least = -math.inf if self.least is None else self.least
             return refusals.number(value, name, least, math.inf)

@@ -28,6 +28,7 @@ from mccfr_spiel.kernels.lazy_average import average_weight, pay_debt, pay_met
 from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.regret_rules import match_kept
 from mccfr_spiel.kernels.selection import FLOOR
+from mccfr_spiel.kernels.trembles import least_of
 
 UNCHANGED = (1.0, 1.0, 1.0)
 """The argument `rates` of rules without discounts: all factors are 1."""
@@ -178,7 +179,7 @@ def make_apply(
         part: ALONE, or TOP_PART or BLOCK_PART to update the top or a block. In these
             cases `home` must be `Cut.home`, otherwise None.
     """
-    update, discounts = rule.update, rule.discounts
+    update, discounts, trembles = rule.update, rule.discounts, rule.trembles
     in_top, in_block = part == layout.TOP_PART, part == layout.BLOCK_PART
     pays = not (carried or in_top)
 
@@ -190,7 +191,9 @@ def make_apply(
         if skips:
             floor = FLOOR * task.settings[layout.PRUNE_BELOW]
             return match_kept(tables, start, end, floor)
-        return update(tables, infoset, parent, start, end, task.parameters, rates)
+        least = least_of(task.settings, end - start) if trembles else 0.0
+        own = task.parameters
+        return update(tables, infoset, parent, start, end, own, rates, least)
 
     @inlined
     def apply(task, tree, tables, walk, met, first, stop, home):

@@ -18,6 +18,7 @@ kernel is compiled separately for each rule. The functions share these arguments
     start, stop: the sequences of the infoset are `start .. stop - 1`.
     parameters: `[K]` the property `parameters` of the rule in algorithms/.
     rates: three numbers for this iteration, such as discounts (`discounts.Rates`).
+    least: least probability of an action (trembles.py); the constant 0 if none.
     place, seed: hash of the infoset and seed of the solver, for random initial regrets.
 
 A user's function that updates one infoset is another rule, see own_rules.py.
@@ -32,7 +33,7 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.own_rules import counting, make_update
 from mccfr_spiel.kernels.sources import made_with
 from mccfr_spiel.kernels.tables import SEED
-from mccfr_spiel.kernels.trembles import trembling
+from mccfr_spiel.kernels.trembles import free, least_of, mix_policy
 
 _Others = ParamSpec("_Others")
 
@@ -53,6 +54,7 @@ class Rule(NamedTuple):
         discounts: whether the rates are discounts of `Tables.memory` at all infosets,
             including infosets that a walk does not visit.
         looks_ahead: whether the rule predicts the next gradient in `Tables.ahead`.
+        trembles: whether actions have a least probability (trembles.py).
     """
 
     update: Callable[..., float]
@@ -60,6 +62,7 @@ class Rule(NamedTuple):
     rates: Callable[..., discounts.Rates] = discounts.constant
     discounts: bool = False
     looks_ahead: bool = False
+    trembles: bool = False
 
 
 RULES = {
@@ -73,16 +76,18 @@ RULES = {
     "predictive_regret_matching_plus": Rule(
         regret_rules.predict_regrets, rates=discounts.of_one_power, discounts=True
     ),
-    "ftrl": Rule(entropy_rules.follow_leader, entropy_rules.start_sums),
-    "omd": Rule(entropy_rules.descend_mirror, entropy_rules.start_logarithms),
+    "ftrl": Rule(free(entropy_rules.follow_leader), entropy_rules.start_sums),
+    "omd": Rule(free(entropy_rules.descend_mirror), entropy_rules.start_logarithms),
     "optimistic_ftrl": Rule(
-        entropy_rules.follow_leader, entropy_rules.start_sums, looks_ahead=True
+        free(entropy_rules.follow_leader), entropy_rules.start_sums, looks_ahead=True
     ),
     "optimistic_omd": Rule(
-        entropy_rules.descend_mirror, entropy_rules.start_logarithms, looks_ahead=True
+        free(entropy_rules.descend_mirror),
+        entropy_rules.start_logarithms,
+        looks_ahead=True,
     ),
     "mmd": Rule(
-        entropy_rules.descend_to_magnet,
+        free(entropy_rules.descend_to_magnet),
         entropy_rules.start_logarithms,
         entropy_rules.of_descent,
     ),
@@ -98,7 +103,7 @@ def make_start(rule: Rule) -> Any:
     then the function `start` of the rule. The array `num_started`, `[1]`, holds the
     number of infosets that are initialized already; `start_tables` updates it.
     """
-    start_infoset = rule.start
+    start_infoset, trembles = rule.start, rule.trembles
 
     @inlined
     def start_tables(task, infosets, tables, num_started):
@@ -112,6 +117,9 @@ def make_start(rule: Rule) -> Any:
                 tables.policy[s] = 1.0 / (stop - start)
             place = record["place"]
             start_infoset(tables, infoset, start, stop, parameters, place, seed)
+            if trembles:
+                least = least_of(task.settings, stop - start)
+                mix_policy(tables.policy, start, stop, least)
         num_started[0] = len(infosets)
 
     return start_tables
@@ -127,7 +135,8 @@ _OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
 @functools.cache
 def name_of_own(function: Callable[..., float], compiled: bool) -> str:
     """Registers a user's function as a rule; returns a new name for `for_rule`."""
-    rule = Rule(make_update(function, compiled), rates=counting, discounts=True)
+    update = free(make_update(function, compiled))
+    rule = Rule(update, rates=counting, discounts=True)
     name = f"own rule {len(_OWN)}"
     _OWN[name] = rule, function
     return name
@@ -150,7 +159,7 @@ def for_rule(
         base = name.removesuffix(TREMBLING)
         rule, function = (RULES[base], None) if base in RULES else _OWN[base]
         if name.endswith(TREMBLING):
-            rule = trembling(rule)
+            rule = rule._replace(trembles=True)
         if function is None:
             return make(rule, *args, **kwargs)
         with made_with(function):

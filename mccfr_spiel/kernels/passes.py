@@ -31,6 +31,7 @@ from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.plans import add_rows, move_plans
 from mccfr_spiel.kernels.tickets import FAILED, NOTES, share, take_pieces
+from mccfr_spiel.kernels.trembles import least_of
 
 WAY, NUM_NOTES = NOTES, 1
 """Index on the desk where the leader writes the direction of the pass, for the threads
@@ -110,6 +111,7 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
             looks ahead.
     """
     looks_ahead, update, rates_at = rule.looks_ahead, rule.update, rule.rates
+    trembles = rule.trembles
 
     @inlined
     def update_infoset(task, tree, tables, passes, infoset, parent, rates):
@@ -135,7 +137,9 @@ def make_piece(rule: Rule, *, has_rows: bool) -> Any:
                 value += tables.policy[s] * gradient[s]
                 gradient[s] = 0.0
         else:
-            value = update(tables, infoset, parent, start, stop, task.parameters, rates)
+            least = least_of(task.settings, stop - start) if trembles else 0.0
+            own = task.parameters
+            value = update(tables, infoset, parent, start, stop, own, rates, least)
         gradient[parent] += value
 
     @jit(nogil=True, views_only=True)

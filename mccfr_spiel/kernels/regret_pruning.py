@@ -183,7 +183,7 @@ def update_infoset(
         gradient[s] = 0.0
         num_followed += skips[s] != SKIPPED
         total += max(memory[s], 0.0)
-    play_positive(policy, memory, start, stop, total)
+    play_positive(policy, memory, start, stop, total, 0.0)
     if not total > 0.0:  # uniform over the actions that are not skipped
         for s in range(start, stop):
             policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0

@@ -10,6 +10,8 @@ actions a:
 - R(a): cumulative regret, stored in `Tables.memory`;
 - [x]+ = max(x, 0).
 
+With trembles, r is the regret of c for G', see trembles.py.
+
 | function | rule | paper |
 |---|---|---|
 | match_regrets | regret matching | Hart, Mas-Colell 2000 |
@@ -23,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.kernels.discounts import AHEAD, NEGATIVE, POSITIVE, faded
+from mccfr_spiel.kernels.discounts import AHEAD, LEAST, NEGATIVE, POSITIVE, faded
 from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from mccfr_spiel.kernels.tables import Tables
+from mccfr_spiel.kernels.trembles import rest_of
 
 SKIPPED = -float(np.finfo(np.float64).max)
 """Value in `Tables.gradient` that marks an action that a walk has skipped, see
@@ -39,34 +42,43 @@ def value_of(
     gradient: np.ndarray,
     start: int,
     stop: int,
+    least: float,
     skips: bool,
     capped: bool,
-) -> float:
-    """Returns <b, G>, optionally limited to the largest G(a) with b(a) > 0.
+) -> tuple[float, float]:
+    """Returns the value <b, G>, and the base <b, G> of regrets, which may be limited.
+
+    With trembles, the base is rest <c, G> = <b - f, G>, see trembles.py.
 
     Args:
         policy: the policies b.
         gradient: the gradients G.
         start: first sequence.
         stop: end of the sequences.
+        least: least probability f of an action.
         skips: whether actions whose gradient is SKIPPED are left out.
-        capped: whether the value is limited to the largest G(a) with b(a) > 0. In exact
-            arithmetic the limit has no effect. Discounted rules need it: their
-            cumulative regrets may become so small that a value that is rounded up makes
+        capped: whether the base is limited to the largest rest G(a) with c(a) > 0. In
+            exact arithmetic the limit has no effect. Discounted rules need it: their
+            cumulative regrets may become so small that a base that is rounded up makes
             all of them negative, and the policy would become uniform.
     """
     # A weighted mean can exceed the maximum only by rounding.
-    value, best = 0.0, -np.inf
+    value, base, best = 0.0, 0.0, -np.inf
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
             value += policy[s] * gradient[s]
-            if policy[s] > 0.0:
+            base += (policy[s] - least) * gradient[s]
+            if policy[s] > least:
                 best = max(best, gradient[s])
-    return min(value, best) if capped else value
+    if least > 0.0:
+        best *= rest_of(least, stop - start)
+        return value, min(base, best) if capped else base
+    value = min(value, best) if capped else value
+    return value, value
 
 
 def plain_play_positive(
-    policy: Any, sums: Any, start: int, stop: int, total: float
+    policy: Any, sums: Any, start: int, stop: int, total: float, least: float
 ) -> None:
     """Sets a policy in proportion to positive regrets (Hart, Mas-Colell 2000).
 
@@ -78,9 +90,20 @@ def plain_play_positive(
         sums: cumulative regrets.
         start: first sequence.
         stop: end of the sequences.
-        total: total of the positive entries of `sums`. If it is 0, the policy becomes
-            uniform.
+        total: total of the positive entries of `sums`. If it is 0, or below LEAST with
+            trembles, the policy becomes uniform.
+        least: least probability of an action.
     """
+    if least > 0.0:
+        # One division instead of one per action. With a total below LEAST the scale
+        # could be infinite.
+        if total >= LEAST:
+            lowest, scale = least, (1.0 - (stop - start) * least) / total
+        else:
+            lowest, scale = 1.0 / (stop - start), 0.0
+        for s in range(start, stop):
+            policy[s] = lowest + scale * max(sums[s], 0.0)
+        return
     for s in range(start, stop):
         if total > 0.0:
             policy[s] = max(sums[s], 0.0) / total
@@ -107,26 +130,26 @@ def match_sums(tables: Tables, start: int, stop: int, floored: bool) -> None:
             memory[s] = 0.0
         if memory[s] > 0.0:
             total += memory[s]
-    play_positive(tables.policy, memory, start, stop, total)
+    play_positive(tables.policy, memory, start, stop, total, 0.0)
 
 
 @pasted
-def match_regrets(tables, infoset, parent, start, stop, parameters, rates):
+def match_regrets(tables, infoset, parent, start, stop, parameters, rates, least):
     """Regret matching: R + r replaces R, and the new policy is proportional to [R]+.
 
     `memory` holds R. Returns <b, G> with the old policy b.
     """
-    return add_regrets(tables, start, stop, -np.inf, False, False, 1.0, 1.0)
+    return add_regrets(tables, start, stop, -np.inf, least, False, False, 1.0, 1.0)
 
 
 @pasted
-def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates):
+def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates, least):
     """Regret matching+ (Tammelin 2014): [R + r]+ replaces R.
 
     The new policy is proportional to the new R. `memory` holds R. Returns <b, G> with
     the old policy b.
     """
-    return add_regrets(tables, start, stop, 0.0, False, False, 1.0, 1.0)
+    return add_regrets(tables, start, stop, 0.0, least, False, False, 1.0, 1.0)
 
 
 @pasted
@@ -142,7 +165,7 @@ def match_kept(tables: Tables, start: int, stop: int, floor: float) -> float:
         stop: end of the sequences.
         floor: lower bound of cumulative regrets.
     """
-    return add_regrets(tables, start, stop, floor, True, False, 1.0, 1.0)
+    return add_regrets(tables, start, stop, floor, 0.0, True, False, 1.0, 1.0)
 
 
 @pasted
@@ -151,6 +174,7 @@ def add_regrets(
     start: int,
     stop: int,
     floor: float,
+    least: float,
     skips: bool,
     discounted: bool,
     positive: float,
@@ -166,6 +190,7 @@ def add_regrets(
         stop: end of the sequences.
         floor: lower bound of cumulative regrets: 0 for regret matching+, -inf for no
             bound.
+        least: least probability of an action.
         skips: whether actions whose gradient is SKIPPED keep their cumulative regrets.
             The policy must play such actions with probability 0.
         discounted: whether cumulative regrets are discounted. Callers must pass a
@@ -177,16 +202,16 @@ def add_regrets(
         <b, G>.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    value = value_of(policy, gradient, start, stop, skips, discounted)
-    total = 0.0
+    value, base = value_of(policy, gradient, start, stop, least, skips, discounted)
+    rest, total = rest_of(least, stop - start), 0.0
     for s in range(start, stop):
         if not (skips and gradient[s] == SKIPPED):
             # The two branches add in different orders, so they round differently.
             rate = positive if memory[s] > 0.0 else negative
             if discounted:
-                regret = faded(memory[s], rate) + (gradient[s] - value)
+                regret = faded(memory[s], rate) + (rest * gradient[s] - base)
             else:
-                regret = memory[s] * rate + gradient[s] - value
+                regret = memory[s] * rate + rest * gradient[s] - base
             if regret < floor:
                 regret = floor
             memory[s] = regret
@@ -194,7 +219,7 @@ def add_regrets(
                 total += regret
         gradient[s] = 0.0
     # If no regret is positive, the policy is uniform, including skipped actions.
-    play_positive(policy, memory, start, stop, total)
+    play_positive(policy, memory, start, stop, total, least)
     return value
 
 
@@ -212,22 +237,24 @@ def start_regrets(tables, infoset, start, stop, parameters, place, seed):
         regret = parameters[0] * uniform(stream, child_place(place, s - start))
         memory[s] = regret
         total += regret
-    play_positive(policy, memory, start, stop, total)
+    play_positive(policy, memory, start, stop, total, 0.0)
 
 
 @pasted
-def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
+def discount_regrets(tables, infoset, parent, start, stop, parameters, rates, least):
     """Discounted regret matching (Brown, Sandholm 2019). `memory` holds the regrets.
 
     Where R > 0, R rates[POSITIVE] + r replaces R; elsewhere R rates[NEGATIVE] + r
     replaces R. Then b is proportional to [R]+. Returns <b, G>.
     """
     positive, negative = rates[POSITIVE], rates[NEGATIVE]
-    return add_regrets(tables, start, stop, -np.inf, False, True, positive, negative)
+    return add_regrets(
+        tables, start, stop, -np.inf, least, False, True, positive, negative
+    )
 
 
 @pasted
-def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
+def predict_regrets(tables, infoset, parent, start, stop, parameters, rates, least):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021).
 
     [R rates[POSITIVE] + r]+ replaces R. Then b is proportional to
@@ -236,16 +263,17 @@ def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     prediction = parameters[0]
-    value = value_of(policy, gradient, start, stop, False, rates[POSITIVE] < 1.0)
-    total = 0.0
+    capped = rates[POSITIVE] < 1.0
+    value, base = value_of(policy, gradient, start, stop, least, False, capped)
+    rest, total = rest_of(least, stop - start), 0.0
     for s in range(start, stop):
         # The prediction affects only the policy, not the regrets in `memory`.
-        instant = gradient[s] - value
+        instant = rest * gradient[s] - base
         gradient[s] = 0.0
         regret = max(faded(memory[s], rates[POSITIVE]) + instant, 0.0)
         memory[s] = regret
         ahead = max(faded(regret, rates[AHEAD]) + prediction * instant, 0.0)
         policy[s] = ahead
         total += ahead
-    play_positive(policy, policy, start, stop, total)
+    play_positive(policy, policy, start, stop, total, least)
     return value

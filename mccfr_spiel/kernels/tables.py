@@ -115,9 +115,10 @@ JOB_SIZE: length of the array.
     BONUS,
     PRUNE_BELOW,
     BASELINE_RATE,
+    TREMBLE,
     WEIGHTS_FROM,
     NUM_SETTINGS,
-) = range(10)
+) = range(11)
 """Indices of `Task.settings`.
 
 EPSILON: exploration of outcome sampling, or least probability of an action in
@@ -129,6 +130,7 @@ THRESHOLD: threshold of average-strategy sampling.
 BONUS: bonus of average-strategy sampling.
 PRUNE_BELOW: regret below which walks skip an action.
 BASELINE_RATE: step size of baselines.
+TREMBLE: least probability of an action, see trembles.py; 0 for no trembles.
 WEIGHTS_FROM: iteration whose weight is stored at index NUM_SETTINGS, followed by the
     weights of later iterations; 0 if no weights are stored.
 NUM_SETTINGS: number of settings, without the stored weights.

@@ -159,7 +159,7 @@ class LearnedTable:
         regret[chosen] += gain
         self.regret[row] = array("d", regret)
         total = sum(max(entry, 0.0) for entry in regret)
-        plain_play_positive(self.policy, self.regret, row.start, row.stop, total)
+        plain_play_positive(self.policy, self.regret, row.start, row.stop, total, 0.0)
 
     def average_policy(self, num_hands: int) -> array:
         """`[S]` the average policy of all hands.

@@ -34,6 +34,7 @@ def task_of(
     settings[layout.BONUS] = sampling.bonus
     settings[layout.PRUNE_BELOW] = sampling.prune_below or 0.0
     settings[layout.BASELINE_RATE] = sampling.baseline_rate
+    settings[layout.TREMBLE] = algorithm.minimizer.tremble
     settings[layout.GAMMA] = averaging.gamma
     settings[layout.GAMMA_CHANGE] = averaging.change
     settings[layout.HORIZON] = averaging.horizon
@@ -47,17 +48,9 @@ def task_of(
     return layout.Task(
         job=job,
         settings=settings,
-        parameters=_parameters(algorithm.minimizer),
+        parameters=np.array(algorithm.minimizer.parameters, np.float64),
         points=points,
     )
-
-
-def _parameters(minimizer: Minimizer) -> np.ndarray:
-    """The parameters of a rule, followed by the tremble if it is positive."""
-    parameters = minimizer.parameters
-    if minimizer.tremble > 0:
-        parameters = *parameters, minimizer.tremble
-    return np.array(parameters, np.float64)
 
 
 def kernel_name(minimizer: Minimizer) -> str:

@@ -62,6 +62,7 @@ def test_solve_accepts_game_and_flags_in_any_order(program, tmp_path):
     [
         (("slove",), "Did you mean solve?"),
         (("solve", "--resume=maybe"), "--resume=maybe: expected true or false."),
+        (("solve", "--tremble=nan"), "tremble=nan must be a number in [0, 0.5)"),
         (("solve", "--iteration=3"), "Did you mean: iterations"),
         (("solve", "--algorithm=cfrplus"), "Did you mean cfr_plus?"),
         (("solve", "--algorithm=MCCFR"), "external_sampling or"),
