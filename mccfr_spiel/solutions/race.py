@@ -68,9 +68,9 @@ WORLDS_MEMORY = "1GiB"
 """Memory after which a search that lists worlds gives up. Searching this far takes
 half a minute."""
 
-READING_SHARE = 0.5
-"""Share of the time for reading a game. The rest is for sampling, if reading the game
-takes longer."""
+READING_SHARE, READING_SECONDS = 0.5, 1.0
+"""Share of the time for reading a game, and the least number of seconds. The rest is
+for sampling, if reading the game takes longer."""
 
 MOST_HISTORY_NODES = 2_000_000_000
 """Games with more nodes are sampled rather than passed over history by history."""
@@ -154,7 +154,8 @@ def searched(
     status.phase("reading the game")
     table = None
     with contextlib.suppress(TimeIsOverError):
-        table = _arena(game, max_memory, deadline.part(READING_SHARE))
+        reading = deadline.part(READING_SHARE, READING_SECONDS)
+        table = _arena(game, max_memory, reading)
     if table is None:
         source = game.source if isinstance(game, InfosetTable) else load_game(game)
         sampled = SampledSearch(

@@ -87,9 +87,9 @@ class Deadline(NamedTuple):
         began = working_clock()
         return cls(began + limit, is_stopped, began)
 
-    def part(self, share: float) -> "Deadline":
-        """The deadline after a share of the remaining time."""
-        return self._replace(end=working_clock() + share * max(self.left, 0.0))
+    def part(self, share: float, least: float = 0.0) -> "Deadline":
+        """The deadline after a share of the remaining time, in seconds `least`."""
+        return self._replace(end=working_clock() + max(share * self.left, least))
 
     @property
     def reason(self) -> str:

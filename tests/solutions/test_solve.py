@@ -75,6 +75,11 @@ def test_very_small_targets_use_the_linear_program():
     assert "linear program" in str(solution)
 
 
+def test_tiny_targets_do_not_overflow():
+    solution = ms.solve("kuhn_poker", nash_conv=1e-300)
+    assert solution.nash_conv < 1e-12
+
+
 def test_other_contenders_join_and_may_win(monkeypatch):
     monkeypatch.setattr(race, "JOIN_NODES", 1e4)
     monkeypatch.setattr(race, "MOST_LEAVES_OF_A_PROGRAM", 0)
