@@ -67,6 +67,7 @@ class RuleGrowth(NoGrowth):
                 or more infosets than fit into memory; or it has visited more than
                 `walk_limit` nodes before the first update.
         """
+        self._tree.budget.check_time()
         visited = _visited(walk)
         limit = self._tree.walk_limit
         # The calls of `look` depend on the clock, so a walk of about `limit` nodes may

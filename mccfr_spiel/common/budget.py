@@ -7,6 +7,7 @@ the process.
 """
 
 import collections
+from collections.abc import Callable
 
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.memory import free_memory, in_words, parse_bytes
@@ -18,6 +19,15 @@ class TreeFullError(ValueError):
 
 class MemoryBudgetError(TreeFullError):
     """An allocation would exceed `max_memory`."""
+
+
+class TimeIsOverError(Exception):
+    """The time of a Budget is over, see `Budget.is_over`."""
+
+
+def never() -> bool:
+    """Returns False: the time of a budget without a time limit."""
+    return False
 
 
 class Budget:
@@ -32,6 +42,8 @@ class Budget:
             its solvers, including copies of policies and free rows of growing arrays.
         per_sequence: bytes that each sequence needs, in the same way.
         is_default: whether the limit is the default, half of the free memory.
+        is_over: whether the time for growing is over. Growing then stops like after
+            Ctrl-C, with TimeIsOverError.
     """
 
     def __init__(
@@ -46,6 +58,7 @@ class Budget:
         Raises:
             ValueError: `max_memory` is not a size.
         """
+        self.is_over: Callable[[], bool] = never
         self.is_default = max_memory is None
         if max_memory is None:
             max_memory = max(free_memory() // 2, 1)
@@ -59,7 +72,13 @@ class Budget:
     def renewed(self) -> "Budget":
         """A new budget with the same limit, of which nothing has been taken."""
         budget = Budget(self.limit, note=self._note)
-        budget.is_default = self.is_default
+        budget.is_default, budget.is_over = self.is_default, self.is_over
+        return budget
+
+    def rest(self) -> "Budget":
+        """A new budget of the bytes that are left, for work that may fail."""
+        budget = Budget(max(self.left, 1), note=", which others left")
+        budget.is_over = self.is_over
         return budget
 
     @property
@@ -71,6 +90,11 @@ class Budget:
         """Bytes that a number of infosets and sequences need, see `per_infoset`."""
         return self.per_infoset * num_infosets + self.per_sequence * num_sequences
 
+    def check_time(self) -> None:
+        """Raises TimeIsOverError if the time is over."""
+        if self.is_over():
+            raise TimeIsOverError
+
     def require(self, size: int, what: str) -> None:
         """Checks that `size` bytes are left, without taking them.
 
@@ -81,7 +105,9 @@ class Budget:
 
         Raises:
             MemoryBudgetError: fewer bytes are left.
+            TimeIsOverError: the time is over.
         """
+        self.check_time()
         if size > self.left:
             raise MemoryBudgetError(
                 f"{what} {in_words(size)}, but only {in_words(self.left)} of "

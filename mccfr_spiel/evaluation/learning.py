@@ -1,7 +1,6 @@
 """Learns a response of one player to fixed policies of the other players."""
 
 import contextlib
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,8 +18,11 @@ from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.budget import (
     MaxMemory,
     MemoryBudgetError,
+    TimeIsOverError,
     make_budget,
+    never,
 )
+from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.policies.adapter import PolicyAdapter
 from mccfr_spiel.solving.solver import Solver
 
@@ -153,11 +155,14 @@ def _run(
     iterations, seconds = until
     algorithm = CFR_PLUS._replace(sampling=sampling)
     solver = Solver(arena, algorithm, seed=seed, store=arena.store)
-    with contextlib.suppress(MemoryBudgetError):
-        if iterations is not None:
+    if iterations is not None:
+        with contextlib.suppress(MemoryBudgetError):
             solver.iterate(iterations)
-            return solver
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        return solver
+    end, budget = working_clock() + seconds, solver.tree.budget
+    budget.is_over = lambda: working_clock() >= end
+    with contextlib.suppress(MemoryBudgetError, TimeIsOverError):
+        while not budget.is_over():
             solver.iterate(max(solver.num_iterations // 8, 1))
+    budget.is_over = never
     return solver

@@ -103,7 +103,7 @@ def learned_response(
         player: the player who responds.
         iterations: number of iterations of learning. None for as many as fit in
             `seconds`; this number differs from run to run.
-        seconds: learning time if `iterations` is None.
+        seconds: learning time if `iterations` is None, without compilation.
         plays, seed, confidence: see `sampled_returns`.
         max_nodes: as in `Solver`. None for a million, or twice the number of moves at
             the initial state (deals, in poker) if this is more.

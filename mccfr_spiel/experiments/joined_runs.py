@@ -71,8 +71,8 @@ def _result_folders(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     subfolders = sorted(path.parent for path in folder.glob(f"*/{RESULTS}"))
     if not subfolders:
         raise ValueError(
-            f"{folder} has no results. Expected {RESULTS}, which solve writes, or "
-            f"{COMPARISON}, which compare writes."
+            f"{folder} has no results. Expected {RESULTS}, which solve --algorithm=... "
+            f"writes, or {COMPARISON}, which compare writes."
         )
     yield from subfolders
 

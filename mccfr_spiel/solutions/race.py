@@ -28,12 +28,15 @@ from mccfr_spiel.arenas.request import (
 from mccfr_spiel.arenas.tree.game_tree import GameTree
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.budget import (
+    Budget,
     MaxMemory,
     MemoryBudgetError,
+    TimeIsOverError,
     TreeFullError,
+    make_budget,
+    never,
 )
 from mccfr_spiel.common.display import counted, short
-from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.offline.linear_program import (
     LinearProgramError,
     LPSolution,
@@ -63,6 +66,10 @@ MOST_LEAVES_OF_A_PROGRAM = 400_000
 WORLDS_MEMORY = "1GiB"
 """Memory after which a search that lists worlds gives up. Searching this far takes
 half a minute."""
+
+READING_SHARE, READING_SECONDS = 0.5, 1.0
+"""Share of the time for reading a game, and the least number of seconds. The rest is
+for sampling, if reading the game takes longer."""
 
 MOST_HISTORY_NODES = 2_000_000_000
 """Games with more nodes are sampled rather than passed over history by history."""
@@ -144,7 +151,10 @@ def searched(
 ) -> Solution:
     """Solves a game to a NashConv; see `solve` for arguments, results and errors."""
     status.phase("reading the game")
-    table = _arena(game, max_memory)
+    table = None
+    with contextlib.suppress(TimeIsOverError):
+        reading = deadline.part(READING_SHARE, READING_SECONDS)
+        table = _arena(game, max_memory, reading)
     if table is None:
         source = game.source if isinstance(game, InfosetTable) else load_game(game)
         sampled = SampledSearch(
@@ -161,13 +171,22 @@ def searched(
     return search.solution()
 
 
-def _arena(game: Game, max_memory: MaxMemory) -> Any:
+def _arena(game: Game, max_memory: MaxMemory, deadline: Deadline) -> Any:
     """An arena that knows all information sets of a game; None if none fits.
 
     A search that lists worlds one by one gives up when it has taken `WORLDS_MEMORY`,
     because nothing can forecast how long it takes; `max_memory` replaces this limit.
     Searches by positions are short, and hands of cards are not searched.
+
+    Raises:
+        TimeIsOverError: the game cannot be read before the deadline.
     """
+
+    def timed(limit: MaxMemory) -> Budget:
+        budget = make_budget(limit)
+        budget.is_over = lambda: deadline.is_over
+        return budget
+
     tree = game if isinstance(game, GameTree) else GameTree(game, max_memory=max_memory)
     rules, attempts = tree.rules_for("any"), [("auto", max_memory)]
     has_worlds = rules is not None and rules.description.world_key is not None
@@ -175,17 +194,23 @@ def _arena(game: Game, max_memory: MaxMemory) -> Any:
         attempts = [("tree", max_memory), ("worlds", max_memory or WORLDS_MEMORY)]
     for store, limit in attempts:
         with contextlib.suppress(TreeFullError):
-            return complete_table(game, limit, store=store)
+            return _untimed(complete_table(game, timed(limit), store=store))
     if isinstance(game, InfosetTable):
         game = game.source
     forecast = tree.forecast(4 * MOST_HISTORY_NODES)
     if statistics.fmean(forecast.nodes) > MOST_HISTORY_NODES:
         return None
     try:
-        limits = Limits(max_memory=max_memory)
-        return choose_arena(game, EVALUATION, "none", limits).table
+        limits = Limits(max_memory=timed(max_memory))
+        return _untimed(choose_arena(game, EVALUATION, "none", limits).table)
     except ValueError:  # no compiled rules, or too many information sets
         return None
+
+
+def _untimed(table: Any) -> Any:
+    """An arena that has been read, whose budget no longer has a time limit."""
+    table.budget.is_over = never
+    return table
 
 
 class Search:
@@ -209,7 +234,6 @@ class Search:
         self.program: tuple[LPSolution, Evaluated] | None = None
         self.reason = ""
         self._options = {"threads": threads, "seed": seed}
-        self._began = working_clock()
         self._table: Any = None
         self._has_value = False
 
@@ -282,7 +306,7 @@ class Search:
                 str(racer.algorithm),
                 solver.num_iterations,
                 solver.nodes_touched,
-                working_clock() - self._began,
+                self.deadline.spent,
                 last.nash_conv,
                 *ends,
             )
@@ -325,7 +349,7 @@ class Search:
             self._table, solved.policy.vector, True, self._options["threads"]
         )
         self.program = solved, result
-        seconds = working_clock() - self._began
+        seconds = self.deadline.spent
         ends = result.value or (math.nan, math.nan)
         self.trace.append(Step(LINEAR_PROGRAM, 0, 0, seconds, result.nash_conv, *ends))
         if result.nash_conv > self.target:
@@ -360,6 +384,6 @@ class Search:
             iterations=iterations,
             solver=solver,
             trace=tuple(self.trace),
-            seconds=working_clock() - self._began,
+            seconds=self.deadline.spent,
             reason="" if is_reached else self.reason,
         )

@@ -134,7 +134,8 @@ class Racer:
     def iterations_to(self, target: float) -> float:
         """Forecast of the total number of iterations to a NashConv."""
         last, gap = self.points[-1]
-        return last * max(gap / target, 1.0) ** (1.0 / self.slope())
+        ratio = min(max(gap / target, 1.0), 1e100)  # its powers do not overflow
+        return last * ratio ** (1.0 / self.slope())
 
     def nodes_to(self, target: float) -> float:
         """Forecast of the nodes that remain to be touched; 0 during the trial and

@@ -17,8 +17,15 @@ from mccfr_spiel.algorithms import (
     Algorithm,
 )
 from mccfr_spiel.arenas.infosets.walk_sizes import WalkTooLargeError
-from mccfr_spiel.common.budget import MaxMemory, MemoryBudgetError
+from mccfr_spiel.arenas.tree.game_tree import GameTree
+from mccfr_spiel.common.budget import (
+    MaxMemory,
+    MemoryBudgetError,
+    TimeIsOverError,
+    never,
+)
 from mccfr_spiel.common.display import counted, short
+from mccfr_spiel.evaluation.plays import sampled_returns
 from mccfr_spiel.evaluation.responses import LearnedResponse, learned_response
 from mccfr_spiel.kernels.compile_time import working_clock
 from mccfr_spiel.solutions.solution import Solution, Step, lower_bound
@@ -29,13 +36,19 @@ from mccfr_spiel.solving.status_line import Status
 FIRST_NODES, MOST_NODES = 2_000_000, 2_000_000_000
 """Nodes touched after the first stage, and after the last one without a time limit."""
 
+NODES_AT_ONCE = 20_000
+"""Nodes between two checks of the limit on time."""
+
 RESPONSE_ITERATIONS, PLAYS = 2_000, 10_000
 """Iterations in which a response is learned, and plays that measure it."""
+
+FEWEST_PLAYS = 100
+"""Plays that measure a response if the time limit leaves no time for more."""
 
 SAMPLING_SHARE = 0.75
 """Share of the remaining time for sampling; the rest is for learning responses."""
 
-TOO_LARGE = "NashConv of a game of this size cannot be computed"
+TOO_LARGE = "NashConv cannot be computed within the limits"
 """Reason why the target is not certified."""
 
 
@@ -67,7 +80,6 @@ class SampledSearch:
         self.game, self.target, self.deadline = game, target, deadline
         self.trace: list[Step] = []
         self._max_memory, self._threads, self._seed = max_memory, threads, seed
-        self._began = working_clock()
         chance = game.get_type().chance_mode
         has_chance = chance != pyspiel.GameType.ChanceMode.DETERMINISTIC
         algorithm = EXTERNAL_SAMPLING_QUASI if has_chance else EXTERNAL_SAMPLING
@@ -96,9 +108,12 @@ class SampledSearch:
             nodes *= 2
 
     def _new_solver(self, algorithm: Algorithm) -> Solver:
+        # The whole tree is too large, so do not begin to expand it in advance.
+        rules = GameTree(self.game).rules_for("walking")
         return Solver(
             self.game,
             algorithm,
+            store="auto" if rules is None else "none",
             seed=self._seed,
             max_memory=self._max_memory,
             threads=self._threads,
@@ -112,31 +127,39 @@ class SampledSearch:
         try:
             self._iterate(nodes)
         except WalkTooLargeError:
-            if self._solver.num_iterations:
+            solver = self._solver
+            if solver.num_iterations or solver.algorithm == OUTCOME_SAMPLING:
                 raise
             self._solver = self._new_solver(OUTCOME_SAMPLING)
-            self._iterate(nodes)
+            self._sample(nodes)
         except MemoryBudgetError:
             self._reason = "max_memory is full"
 
     def _iterate(self, nodes: int) -> None:
-        solver = self._solver
-        if self.deadline.end == math.inf:
-            solver.iterate_until(nodes)
-            return
-        end = working_clock() + SAMPLING_SHARE * max(self.deadline.left, 0.0)
-        while solver.nodes_touched < nodes and working_clock() < end:
-            if self.deadline.is_over:
-                return
-            solver.iterate(max(solver.num_iterations // 16, 1))
+        solver, part = self._solver, self.deadline.part(SAMPLING_SHARE)
+        budget = solver.tree.budget
+        budget.is_over = lambda: part.is_over
+        try:
+            while (done := solver.nodes_touched) < nodes and not part.is_over:
+                solver.iterate_until(min(done + NODES_AT_ONCE, nodes))
+        except TimeIsOverError:
+            # In a long walk. As after Ctrl-C, the solver is between two updates.
+            pass
+        finally:
+            budget.is_over = never
 
     def _responses(self) -> tuple[LearnedResponse, ...]:
         policy, players = self._solver.average_policy(), self.game.num_players()
         iterations: int | None = RESPONSE_ITERATIONS
-        seconds = 1.0
-        if self.deadline.end != math.inf:
-            iterations = None
-            seconds = SAMPLING_SHARE * max(self.deadline.left, 1.0) / players
+        seconds, plays = 1.0, PLAYS
+        left = 1.0 if self.deadline.is_over else self.deadline.left
+        if left != math.inf:
+            iterations, seconds = None, SAMPLING_SHARE * left / players
+            began = working_clock()
+            sampled_returns(self.game, policy, plays=FEWEST_PLAYS, seed=self._seed)
+            each = (working_clock() - began) / FEWEST_PLAYS
+            fitting = (1.0 - SAMPLING_SHARE) * left / (2 * players * each)
+            plays = min(max(int(fitting), FEWEST_PLAYS), PLAYS)
         return tuple(
             learned_response(
                 self.game,
@@ -144,7 +167,7 @@ class SampledSearch:
                 player,
                 iterations=iterations,
                 seconds=seconds,
-                plays=PLAYS,
+                plays=plays,
                 seed=self._seed,
             )
             for player in range(players)
@@ -153,7 +176,7 @@ class SampledSearch:
     def _note(self, gain: float) -> None:
         solver = self._solver
         counts = solver.num_iterations, solver.nodes_touched
-        seconds = working_clock() - self._began
+        seconds = self.deadline.spent
         self.trace.append(Step(str(solver.algorithm), *counts, seconds, gain))
 
     def _solution(self, responses: tuple[LearnedResponse, ...]) -> Solution:
@@ -170,7 +193,7 @@ class SampledSearch:
             iterations=solver.num_iterations,
             solver=solver,
             trace=tuple(self.trace),
-            seconds=working_clock() - self._began,
+            seconds=self.deadline.spent,
             responses=responses,
             reason=reason,
         )

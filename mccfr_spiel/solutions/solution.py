@@ -152,7 +152,7 @@ def rounded_outwards(low: float, high: float) -> tuple[str, str]:
     The lower end is rounded down and the upper end up, so that the printed interval
     contains the interval.
     """
-    width = max(high - low, 1e-12 * max(abs(low), abs(high), 1e-300))
+    width = max(high - low, 1e-12 * max(abs(low), abs(high))) or 1.0
     digits = max(1 - math.floor(math.log10(width)), 0) + 1
     unit = 10.0**-digits
     lower, upper = f"{low:.{digits}f}", f"{high:.{digits}f}"

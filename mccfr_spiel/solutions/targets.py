@@ -1,6 +1,7 @@
 """Targets and limits of `ms.solve`."""
 
 import math
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ def target_nash_conv(
     if len(given) > 1:
         raise ValueError(f"Expected one target, got {' and '.join(given)}.")
     name, value = next(iter(given.items()), ("relative", DEFAULT_RELATIVE))
-    target = refusals.number(value, name, 0, math.inf, open_low=True)
+    target = refusals.number(value, name, 0, sys.float_info.max, open_low=True)
     if name == "relative":
         return target * payoff_range(game)
     if name == "exploitability":
@@ -68,10 +69,12 @@ class Deadline(NamedTuple):
     Attributes:
         end: time of `working_clock` at which the search stops; inf without a limit.
         is_stopped: function that returns whether to stop now.
+        began: time of `working_clock` at the start of the search.
     """
 
     end: float
-    is_stopped: Callable[[], bool] = lambda: False
+    is_stopped: Callable[[], bool]
+    began: float
 
     @classmethod
     def after(
@@ -79,9 +82,14 @@ class Deadline(NamedTuple):
     ) -> "Deadline":
         """The deadline `seconds` from now; None sets no limit."""
         if seconds is None:
-            return cls(math.inf, is_stopped)
+            seconds = math.inf
         limit = refusals.number(seconds, "seconds", 0, math.inf, open_low=True)
-        return cls(working_clock() + limit, is_stopped)
+        began = working_clock()
+        return cls(began + limit, is_stopped, began)
+
+    def part(self, share: float, least: float = 0.0) -> "Deadline":
+        """The deadline after a share of the remaining time, in seconds `least`."""
+        return self._replace(end=working_clock() + max(share * self.left, least))
 
     @property
     def reason(self) -> str:
@@ -94,6 +102,11 @@ class Deadline(NamedTuple):
     def left(self) -> float:
         """Remaining seconds, possibly negative."""
         return self.end - working_clock()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return working_clock() - self.began
 
     @property
     def is_over(self) -> bool:

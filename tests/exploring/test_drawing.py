@@ -169,9 +169,13 @@ def test_tikz_picture_has_all_elements_and_escapes_tex(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX with TikZ")
-@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "special"])
 def test_latex_compiles_the_tikz_picture(name, tmp_path):
-    ms.draw_tree(name, around=[0, 1], depth=3).save(tmp_path / "tree.tex")
+    game, around = name, [0, 1]
+    if name == "special":
+        label = '"#$%&_{}\\^~<>|\N{BLACK SPADE SUIT}'
+        game, around = small_game(move(0, label, leaf(1.0, 0.0), leaf(0.0, 1.0))), []
+    ms.draw_tree(game, around=around, depth=3).save(tmp_path / "tree.tex")
     (tmp_path / "slide.tex").write_text(
         "\\documentclass{article}\\usepackage{tikz}\\begin{document}"
         "\\definecolor{gtfill0}{rgb}{1,0,0}\\input{tree}\\end{document}"

@@ -1,14 +1,19 @@
 """`ms.solve` reaches targets, and its certificates contain independent values."""
 
 import csv
+import itertools
+import time
 
 import numpy as np
 import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.arenas.evaluating import complete_table
+from mccfr_spiel.common.budget import TimeIsOverError, never
 from mccfr_spiel.solutions import race
 from mccfr_spiel.solutions.contenders import LINEAR_CFR
+from mccfr_spiel.solutions.race import searched
 from mccfr_spiel.solutions.racers import Racer
 from mccfr_spiel.solutions.sampled_search import SampledSearch
 from mccfr_spiel.solutions.solution import rounded_outwards
@@ -70,6 +75,11 @@ def test_very_small_targets_use_the_linear_program():
     assert "linear program" in str(solution)
 
 
+def test_tiny_targets_do_not_overflow():
+    solution = ms.solve("kuhn_poker", nash_conv=1e-300)
+    assert ms.nash_conv("kuhn_poker", solution.policy) < 1e-12
+
+
 def test_other_contenders_join_and_may_win(monkeypatch):
     monkeypatch.setattr(race, "JOIN_NODES", 1e4)
     monkeypatch.setattr(race, "MOST_LEAVES_OF_A_PROGRAM", 0)
@@ -109,6 +119,49 @@ def test_a_time_limit_returns_the_best_policy_so_far(monkeypatch):
     assert "not reached" in str(solution)
     assert solution.solver is not None
     assert solution.policy.vector.size == solution.solver.tree.num_sequences
+
+
+def stopped_after(count):
+    """A function that returns False for `count` calls, then True."""
+    calls = itertools.count(1)
+    return lambda: next(calls) > count
+
+
+def test_reading_a_game_can_be_stopped():
+    """The trees of these games have over 10^7 nodes and take minutes to read."""
+    games = "oshi_zumo(coins=4,size=1)", "quoridor(board_size=3)"
+    for game in games:
+        deadline = Deadline.after(None, stopped_after(2))
+        with Status(False) as status:
+            solution = searched(game, 1e-3, deadline, status)
+        assert "the search was interrupted" in str(solution)
+        assert solution.nash_conv is None
+        assert not solution.reached
+
+
+def test_a_stopped_walk_leaves_a_solver_that_can_continue():
+    def new_solver():
+        tree = ms.GameTree("tic_tac_toe", twin=False)
+        return ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=1)
+
+    solver, whole = new_solver(), new_solver()
+    solver.tree.budget.is_over = stopped_after(40)
+    with pytest.raises(TimeIsOverError):
+        solver.iterate(10)
+    assert solver.tree.num_nodes > 100
+    solver.tree.budget.is_over = never
+    solver.iterate(10 - solver.num_iterations)
+    whole.iterate(10)
+    assert solver.average_policy().to_dict() == whole.average_policy().to_dict()
+
+
+def test_time_includes_reading_the_game(monkeypatch):
+    def slow(*args, **kwargs):
+        time.sleep(0.2)
+        return complete_table(*args, **kwargs)
+
+    monkeypatch.setattr(race, "complete_table", slow)
+    assert ms.solve("kuhn_poker").seconds >= 0.2
 
 
 def test_sampled_search_reports_a_lower_bound_only():
@@ -153,6 +206,7 @@ def test_imperfect_recall_is_refused():
     [
         ({"nash_conv": 1, "relative": 1}, "Expected one target"),
         ({"nash_conv": 0}, "nash_conv=0"),
+        ({"nash_conv": float("inf")}, "nash_conv=inf"),
         ({"relative": float("nan")}, "relative=nan"),
         ({"seconds": -1}, "seconds=-1"),
     ],
@@ -186,3 +240,4 @@ def test_printed_intervals_contain_the_interval():
         texts = rounded_outwards(low, high)
         assert float(texts[0]) <= low
         assert high <= float(texts[1])
+    assert rounded_outwards(0.0, 0.0) == ("0.00", "0.00")

@@ -254,7 +254,7 @@ def expand_rules(rules: BoundRules, max_nodes: int, budget: Budget) -> Expansion
             names the error and the history.
     """
     # A separate budget, so that a failed expansion leaves the given one unchanged.
-    own, name = Budget(max(budget.left, 1)), rules.description.short_name
+    own, name = budget.rest(), rules.description.short_name
     store = RuleStore(rules, own)
     path, node_arrays = store.new_path(), store.tree_of_node()
     path.state[:] = rules.start()

@@ -76,6 +76,7 @@ class RuleStore:
 
     Attributes:
         rules: rules of the game.
+        budget: budget that is charged for the infosets.
         game: declarations of the game, read by compiled walks.
         known: keys and actions of the infosets, filled by compiled walks.
         infosets: `[I]` INFOSET, records of the infosets, and unused rows.
@@ -91,7 +92,7 @@ class RuleStore:
             ValueError: a rule has a wrong type, or histories are too long.
             MemoryBudgetError: the initial arrays do not fit the budget.
         """
-        self.rules, self._budget = rules, budget
+        self.rules, self.budget = rules, budget
         self.declared = declared_by_rules(rules)
         sizes = rules.sizes
         self.longest = sizes.max_moves + sizes.max_chance_moves
@@ -139,7 +140,7 @@ class RuleStore:
         """Returns the smallest number of bytes that an infoset takes, with a key of one
         value, and the bytes per sequence. Both include the solver's tables.
         """
-        budget = self._budget
+        budget = self.budget
         return budget.per_infoset + _BYTES_PER_KEY_VALUE, budget.per_sequence
 
     def bytes_used(self) -> int:
@@ -152,7 +153,7 @@ class RuleStore:
         """Returns the largest number of bytes that the budget allows for infosets,
         those found so far included.
         """
-        return self._bytes_of(self._room()) + self._budget.left
+        return self._bytes_of(self._room()) + self.budget.left
 
     # Sizes and capacities are vectors `[3]`: infosets, sequences and key values.
 
@@ -168,7 +169,7 @@ class RuleStore:
 
     def _bytes_of(self, rows: np.ndarray) -> int:
         """Returns the bytes that the budget counts for `[3]` numbers of rows."""
-        budget = self._budget
+        budget = self.budget
         per_row = budget.per_infoset, budget.per_sequence, _BYTES_PER_KEY_VALUE
         return int(rows @ np.array(per_row))
 
@@ -229,7 +230,7 @@ class RuleStore:
         Raises:
             MemoryBudgetError: the rows take more than this share.
         """
-        budget, size = self._budget, self._bytes_of(rows)
+        budget, size = self.budget, self._bytes_of(rows)
         budget.require(int(size / share), "Arrays for more information sets take")
         budget.take(size)
 
@@ -352,7 +353,7 @@ class RuleStore:
         depth, max_children = self.longest + 2, sizes.max_children
         if is_counted:
             size = 8 * depth * (sizes.state + max_children + players + 4)
-            self._budget.hold(PATH, self._budget.held[PATH] + size)
+            self.budget.hold(PATH, self.budget.held[PATH] + size)
         lengths = {"n": sizes.state, "A": max_children, "K": len(sizes.key)}
         path = new_record(Path, (), spare=SPARE, D=depth, P=players, **lengths)
         path.states[0] = self.rules.start()

@@ -106,9 +106,9 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
                 f"{message} Correct min_utility and max_utility, or the returns."
             )
         warnings.warn(
-            f"{message} This is an error of OpenSpiel's game. Results of this package "
-            "are right, because nothing here uses the range; but min_utility() and "
-            "max_utility() are wrong for this game.",
+            f"{message} This is an error of OpenSpiel's game. Policies and values are "
+            "right, because only ms.solve and ms.exploit use the range, for targets "
+            "relative to it: pass nash_conv or gap there.",
             stacklevel=2,
         )
         declared = declared._replace(low=-MAX_UTILITY, high=MAX_UTILITY)

@@ -101,6 +101,7 @@ def expand_depth_first(tree: Any, max_nodes: int, most_memory: int | None) -> No
 
     def look(state: pyspiel.State) -> int:
         nonlocal is_forecast
+        budget.check_time()
         if nodes.count > max_nodes:
             raise too_many_nodes(tree.game, max_nodes)
         tree.check_length(state)

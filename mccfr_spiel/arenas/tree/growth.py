@@ -230,6 +230,7 @@ class Growth:
             ValueError: a history is far longer than the game declares.
         """
         tree, present = self._tree, present_walk(walk)
+        tree.budget.check_time()
         if present != self._walk:
             self._walk, self._many = present, _MANY
             self._began_at = tree.num_nodes

@@ -116,19 +116,12 @@ def find_histories(
 
     Arguments and errors are those of `find_worlds`.
     """
-    store = RuleStore(rules, _separate(budget))
+    store = RuleStore(rules, budget.rest())
     walk = HistoryPass(store)
     walk.finish("information sets of", with_histories=with_histories)
     return _result_of(
         walk, lambda plan, players: HistoryPass(store).with_plan(plan, players)
     )
-
-
-def _separate(budget: Budget) -> Budget:
-    """Returns a new budget of the remaining bytes, so that a failed search does not
-    change `budget`.
-    """
-    return Budget(max(budget.left, 1), note=", which others left")
 
 
 def _result_of(
@@ -209,7 +202,7 @@ def find_worlds(
     # The buffers of a search cannot grow while it runs. If a buffer is too small, the
     # search is repeated with a buffer of four times the size.
     while True:
-        own = _separate(budget)
+        own = budget.rest()
         try:
             result = find(RuleStore(rules, own), own, with_histories, **room)
             break

@@ -237,6 +237,7 @@ class SlicedWalk:
         )
         with bar:
             while not self.go_on():
+                self.store.budget.check_time()
                 bar.n = self.share()
                 bar.set_postfix_str(self.forecast(bar.n))
         return self

@@ -31,7 +31,7 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\char34{}",
     "\u2026": r"\dots{}",
     "\u00b7": r"\textperiodcentered{}",
     "\u2660": r"$\spadesuit$",
