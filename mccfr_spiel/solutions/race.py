@@ -105,8 +105,9 @@ def solve(
         relative: target NashConv divided by the range of payoffs. Without any target,
             0.001.
         seconds: limit on the time of the search, without compilation. The best policy
-            so far is returned if the limit ends the search. With a limit, results may
-            differ between runs.
+            so far is returned if the limit ends the search. If reading the game takes
+            more than half of it, the game is sampled. With a limit, results may differ
+            between runs.
         max_memory: limit on memory, in bytes or as a string such as "4GiB"; see
             `Solver`.
         threads: number of threads; None for one per core.
