@@ -208,8 +208,8 @@ class BlockArena(HandArena):
         return vector
 
     def table_of(self, vector: np.ndarray) -> np.ndarray:
-        """The entries of a vector `[S]` as a table of float64."""
-        table = np.zeros(self.blocks.num_entries)
+        """The entries of a vector `[S]` as a table of float32."""
+        table = np.zeros(self.blocks.num_entries, np.float32)
         gather(self.blocks.places, np.asarray(vector, np.float64), table)
         return table
 

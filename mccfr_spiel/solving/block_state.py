@@ -127,8 +127,8 @@ class BlockState:
     def policy(self, *, is_current: bool = False) -> BlockPolicy:
         """A copy of the average policy, or of the current one."""
         if is_current:
-            table = self.arena.table_of(self.policy_vector(is_current=True))
-            return BlockPolicy(self.arena, table.astype(np.float32))
+            vector = self.policy_vector(is_current=True)
+            return BlockPolicy(self.arena, self.arena.table_of(vector))
         size = self.tables.average.nbytes
         self.arena.budget.require(size, "A copy of the average policy takes")
         return BlockPolicy(self.arena, self.tables.average.copy())
