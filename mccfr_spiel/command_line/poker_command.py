@@ -10,7 +10,7 @@ from mccfr_spiel.command_line.explore_command import serve
 from mccfr_spiel.command_line.program_flags import FLAGS, set_flag
 from mccfr_spiel.command_line.solve_command import solve
 from mccfr_spiel.command_line.terminal import Signals, show
-from mccfr_spiel.common.display import text_table
+from mccfr_spiel.common.display import counted, text_table
 from mccfr_spiel.experiments.run_folders import new_folder
 from mccfr_spiel.experiments.setting_tables import Setting
 from mccfr_spiel.exploring.opening import explore
@@ -102,8 +102,8 @@ def _game_of(values: flags.FlagValues) -> Any:
     ranges = [part.strip() for part in values.ranges.split("|")]
     if len(ranges) != 2:
         raise ValueError(
-            f"--ranges={values.ranges!r} has {len(ranges)} ranges, expected 2, "
-            "separated by a bar: AA,KQs+|TT-99."
+            f"--ranges={values.ranges!r} has {counted(len(ranges), 'range')}, expected "
+            "2, separated by a bar: AA,KQs+|TT-99."
         )
     rake = None
     if values.rake is not None:

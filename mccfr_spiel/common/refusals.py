@@ -62,10 +62,9 @@ def number(
     except (TypeError, ValueError, OverflowError):
         result = float("nan")
     if not low <= result <= high or (open_low and result == low):
-        bracket = "(" if open_low else "["
-        raise ValueError(
-            f"{name}={value!r} must be a number in {bracket}{low:g}, {high:g}]."
-        )
+        bracket, any_number = "(" if open_low else "[", low == -high == -math.inf
+        where = "" if any_number else f" in {bracket}{low:g}, {high:g}]"
+        raise ValueError(f"{name}={value!r} must be a number{where}.")
     return result
 
 

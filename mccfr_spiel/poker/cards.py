@@ -10,6 +10,8 @@ import re
 
 import numpy as np
 
+from mccfr_spiel.common.display import counted
+
 RANKS, SUITS = "23456789TJQKA", "shdc"
 
 DECK = [rank + suit for rank in RANKS for suit in SUITS]
@@ -76,6 +78,6 @@ def hand(text: str) -> int:
     cards = cards_of(text, "hand")
     if len(cards) != 2:
         raise ValueError(
-            f"hand={text!r} has {len(cards)} cards, expected two, e.g. AhKh."
+            f"hand={text!r} has {counted(len(cards), 'card')}, expected two, e.g. AhKh."
         )
     return int(HAND_OF[cards[0], cards[1]])

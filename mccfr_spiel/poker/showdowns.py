@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mccfr_spiel.arenas.worlds.hand_strength import TABLES, strengths_with
+from mccfr_spiel.common.display import counted
 from mccfr_spiel.kernels.preflop import play_all_boards
 from mccfr_spiel.poker.cards import DECK, HAND_OF, HANDS, cards_of
 from mccfr_spiel.poker.ranges import Range, RangeError, pair_of, weights_off
@@ -140,8 +141,8 @@ def _checked(board: str, ranges: Sequence[Range]) -> tuple[list[int], np.ndarray
     cards = cards_of(board, "board") if board != "" else []
     if len(cards) not in (0, 3, 4, 5):
         raise ValueError(
-            f"board={board!r} has {len(cards)} cards, expected none (before the flop), "
-            "3 (flop), 4 (turn) or 5 (river)."
+            f"board={board!r} has {counted(len(cards), 'card')}, expected none "
+            "(before the flop), 3 (flop), 4 (turn) or 5 (river)."
         )
     pair = enumerate(pair_of(ranges))
     weights = np.stack([weights_off(cards, given, f"range{k}") for k, given in pair])

@@ -17,6 +17,7 @@ from mccfr_spiel.arenas.hand_cost import Cost as Cost
 from mccfr_spiel.arenas.hand_cost import cost as cost
 from mccfr_spiel.arenas.infosets.loading import load_game
 from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import counted
 from mccfr_spiel.poker.betting import Betting, Node, betting_tree, chips, read_sizes
 from mccfr_spiel.poker.cards import (
     DECK,
@@ -88,8 +89,8 @@ class Subgame:
         self.board = tuple(cards_of(given["board"], "board"))
         if not 3 <= len(self.board) <= 5:
             raise ValueError(
-                f"board={given['board']!r} has {len(self.board)} cards, expected 3 "
-                "(flop), 4 (turn) or 5 (river)."
+                f"board={given['board']!r} has {counted(len(self.board), 'card')}, "
+                "expected 3 (flop), 4 (turn) or 5 (river)."
             )
         names = ("pot", "stacks", "min_bet")
         amounts: list[Any] = [given[name] for name in names]

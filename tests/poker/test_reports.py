@@ -237,4 +237,4 @@ def test_program_solves_a_spot(tmp_path, capsys):
     assert main(["poker", *flags]) == 1
     assert "--stacks is required" in capsys.readouterr().err
     assert main(["poker", *flags[:1], "--ranges=AA", "--pot=9", "--stacks=9"]) == 1
-    assert "has 1 ranges, expected 2" in capsys.readouterr().err
+    assert "has 1 range, expected 2" in capsys.readouterr().err
