@@ -92,7 +92,7 @@ def test_rule_of_the_documentation_equals_textbook(monkeypatch):
     names = [{**vars(room)} for room in (rules, entropy_rules, reference)]
     for block, room in zip(blocks, names, strict=True):
         exec(block, room)
-    row = minimizers.Rule(names[1]["hedge"])
+    row = minimizers.Rule(minimizers.free(names[1]["hedge"]))
     monkeypatch.setitem(minimizers.RULES, "hedge", row)
     monkeypatch.setitem(reference.RULES, "hedge", names[2]["hedge"])
     hedge = ms.Algorithm(ms.EXTERNAL, names[0]["Hedge"](0.3))

@@ -8,7 +8,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.algorithms import external, full
-from mccfr_spiel.arenas.worlds import hand_lists
+from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.kernels import regret_rules
 from mccfr_spiel.kernels.discounts import LEAST
 from tests.arenas.rules.twins.broken import take_places_from_keys
@@ -189,7 +189,7 @@ def test_threads_of_worlds_and_hands_change_no_bit(
     game, alternating, num_threads, monkeypatch
 ):
     """Kuhn and Leduc poker use hands. Worlds have one thread per updated player."""
-    monkeypatch.setattr(hand_lists, "LEAST_BLOCK", 8)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK", 8)
     algorithm = trembling(ms.CFR_PLUS, 0.03)._replace(alternating=alternating)
     alone, two, three = (
         run(algorithm, 2, game=game, store="worlds", threads=threads)
