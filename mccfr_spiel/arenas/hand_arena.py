@@ -200,11 +200,13 @@ class BlockArena(HandArena):
         ahead: np.ndarray = NOTHING,
         up: float = 1.0,
         predicts: float = 0.0,
+        tremble: float = 0.0,
     ) -> np.ndarray:
         """`[S]` the policy in proportion to a table, see `spread_policy`."""
         self.take_vectors(1)
         vector = np.ones(self.num_sequences)
-        spread_policy(self.blocks.places, table, ahead, up, predicts, vector)
+        rest = up, predicts, tremble
+        spread_policy(self.blocks.places, table, ahead, *rest, vector)
         return vector
 
     def table_of(self, vector: np.ndarray) -> np.ndarray:

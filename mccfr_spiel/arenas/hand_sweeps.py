@@ -75,7 +75,7 @@ class HandSweeps:
 
         Args:
             tables: the tables.
-            passes: `[U, 8]` see `hand_decisions.MODE`.
+            passes: `[U, 9]` see `hand_decisions.MODE`.
             segment: the first segment.
         """
         arguments = self.blocks.layout, tuple(tables), passes, segment, self.buffers
@@ -93,7 +93,7 @@ class HandSweeps:
 
         Args:
             tables: the tables.
-            numbers: `[8]` factors of the rule for the next iteration, which define the
+            numbers: `[9]` factors of the rule for the next iteration, which define the
                 current policy.
             is_current: whether to evaluate the current policy, not the average.
         """
@@ -194,7 +194,8 @@ def numbers_of(
     floors: bool = False,
     predicts: float = 0.0,
 ) -> np.ndarray:
-    """`[8]` numbers of a pass, with mode and player 0; see `hand_decisions.MODE`."""
+    """`[9]` numbers of a pass, with mode and player 0 and without trembles; see
+    `hand_decisions.MODE`."""
     numbers = np.zeros(NUM_NUMBERS)
-    numbers[2:] = positive, negative, decay, floors, predicts, positive
+    numbers[2:8] = positive, negative, decay, floors, predicts, positive
     return numbers

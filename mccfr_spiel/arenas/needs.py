@@ -215,9 +215,7 @@ def why_no_blocks(algorithm: Algorithm) -> str:
     reason = ""
     if sampling.is_sampled or sampling.prune or isinstance(sampling, OwnEstimator):
         return f"store='blocks' is for passes over all hands, but {algorithm} samples."
-    if rule.tremble:
-        reason = f"tremble={rule.tremble:g} needs the policies of all infosets"
-    elif not isinstance(rule, _BLOCK_RULES):
+    if not isinstance(rule, _BLOCK_RULES):
         reason = f"{rule} keeps other tables"
     elif getattr(rule, "initial_regret", 0.0):
         reason = "initial regrets need rows of float64"

@@ -28,9 +28,9 @@ GRADIENT: the table holds the opponent's reach after each action; the sums of re
 """
 
 (
-    *(MODE, UPDATED, POSITIVE, NEGATIVE, DECAY, FLOORS, PREDICTS, OTHERS),
+    *(MODE, UPDATED, POSITIVE, NEGATIVE, DECAY, FLOORS, PREDICTS, OTHERS, TREMBLE),
     NUM_NUMBERS,
-) = range(9)
+) = range(10)
 """Indices of the numbers of a pass.
 
 MODE: the mode.
@@ -41,6 +41,7 @@ FLOORS: 1 if negative regrets are set to 0, as in regret matching+.
 PREDICTS: weight of the last regrets in the current policy, as a prediction.
 OTHERS: factor of the opponent's positive regrets in the current policy, if the rule
     predicts. It is that of the next iteration if the opponent has been updated already.
+TREMBLE: least probability of an action in current policies, see trembles.py.
 """
 
 DECISION, DEAL, FOLD = range(3)
@@ -51,8 +52,9 @@ LEAST = float(np.finfo(np.float32).tiny)
 
 
 @inlined
-def _match(table, ahead, begin, count, n, up, predicts, out, at):
-    """Writes a policy in proportion to positive entries of a table.
+def _match(table, ahead, begin, count, n, up, predicts, least, out, at):
+    """Writes a policy: the least probability, and the rest in proportion to positive
+    entries of a table.
 
     Args:
         table: the table; if it holds regrets, positive ones are multiplied by `up`.
@@ -61,10 +63,11 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
         count: number of actions.
         n: number of hands.
         up, predicts: see POSITIVE and PREDICTS.
+        least: least probability of an action.
         out: rows `at ..` are written.
         at: local number of the first child.
     """
-    even = 1.0 / count
+    even, rest = 1.0 / count, 1.0 - count * least
     # The last row holds the sum, then its reciprocal, until its policy is written.
     last = out[at + count - 1]
     for k in range(n):
@@ -85,7 +88,7 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
                 x = r[k]
                 last[k] += x if x > 0.0 else 0.0
     for k in range(n):
-        last[k] = 1.0 / last[k] if last[k] > 0.0 else -1.0
+        last[k] = rest / last[k] if last[k] > 0.0 else -1.0
     for a in range(count):
         r = table[begin + a * n : begin + (a + 1) * n]
         o = out[at + a]
@@ -93,11 +96,11 @@ def _match(table, ahead, begin, count, n, up, predicts, out, at):
             p = ahead[begin + a * n : begin + (a + 1) * n]
             for k in range(n):
                 x, f = r[k] * up + p[k] * predicts, last[k]
-                o[k] = (x if x > 0.0 else 0.0) * f if f > 0.0 else even
+                o[k] = least + (x if x > 0.0 else 0.0) * f if f > 0.0 else even
         else:
             for k in range(n):
                 x, f = r[k], last[k]
-                o[k] = (x if x > 0.0 else 0.0) * f if f > 0.0 else even
+                o[k] = least + (x if x > 0.0 else 0.0) * f if f > 0.0 else even
 
 
 @jit(nogil=True, views_only=True)
@@ -121,6 +124,7 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
     up, others = numbers[POSITIVE], numbers[OTHERS]
     predicts = numbers[PREDICTS] if is_current else 0.0
     is_best = mode == BEST or mode == BEST_OF_CURRENT
+    tremble = numbers[TREMBLE] if is_current else 0.0
     for node in range(len(nodes)):
         if nodes[node, KIND] != DECISION:
             continue
@@ -139,7 +143,8 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
             continue
         out = policy if is_own else reach
         rate = up if is_own else others
-        _match(table, ahead, begin, count, size, rate, predicts, out, first)
+        least = min(tremble, 0.5 / count)
+        _match(table, ahead, begin, count, size, rate, predicts, least, out, first)
         if not is_own:
             before = reach[nodes[node, ROW + p]]
             for a in range(count):
@@ -155,8 +160,12 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
 
 
 @inlined
-def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
-    """Changes the regrets and the average of a decision; `v` holds its values."""
+def _learn(tables, numbers, begin, first, count, n, own, value, policy, base, rest):
+    """Changes the regrets and the average of a decision.
+
+    The regret of an action of value w is `rest * w - base`. Without trembles `rest` is
+    1, and `base` is the value of the decision.
+    """
     regret, average, ahead, fixed = tables
     up, down, decay = numbers[POSITIVE], numbers[NEGATIVE], numbers[DECAY]
     floors, keeps, fades = numbers[FLOORS] != 0, numbers[PREDICTS] != 0, up != 1.0
@@ -170,14 +179,14 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
                 before[j] = r[j]
         if floors and not fades:
             for j in range(n):
-                x = r[j] + (w[j] - v[j])
+                x = r[j] + (rest * w[j] - base[j])
                 r[j] = x if x > 0.0 else 0.0
         elif floors:
             for j in range(n):
                 x = r[j]
                 y = x * up
                 y = (y if y > LEAST else LEAST) if x > 0.0 else 0.0
-                x = y + (w[j] - v[j])
+                x = y + (rest * w[j] - base[j])
                 r[j] = x if x > 0.0 else 0.0
         elif fades or down != 1.0:
             # A positive regret stays positive, as in exact arithmetic. Otherwise the
@@ -186,15 +195,15 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
                 x = r[j]
                 y = x * up
                 y = (y if y > LEAST else LEAST) if x > 0.0 else x * down
-                r[j] = y + (w[j] - v[j])
+                r[j] = y + (rest * w[j] - base[j])
         else:
             for j in range(n):
-                r[j] += w[j] - v[j]
+                r[j] += rest * w[j] - base[j]
         e = ahead[begin * keeps : (begin + n) * keeps]
         if keeps:
             e = ahead[begin + a * n : begin + (a + 1) * n]
             for j in range(n):
-                e[j] = w[j] - v[j]
+                e[j] = rest * w[j] - base[j]
         for j in range(n):
             g[j] = g[j] * decay + o[j]
         if len(fixed) > 0:
@@ -207,10 +216,10 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
 
 
 @jit(nogil=True, views_only=True)
-def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
+def go_up(nodes, block, n, tables, numbers, reach, own, value, policy):
     """Combines the values of a segment from the leaves up, and changes the tables.
 
-    `base` is the start of the updated player's block, and `n` the number of the
+    `block` is the start of the updated player's block, and `n` the number of the
     player's representatives. The other arguments are those of `go_down`.
     """
     mode, p = np.int64(numbers[MODE]), np.int64(numbers[UPDATED])
@@ -228,7 +237,7 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
                 for j in range(n):
                     v[j] += w[j]
         elif mode == GRADIENT:
-            begin = base + edge * n
+            begin = block + edge * n
             for a in range(count):
                 g, u = tables[1][begin + a * n : begin + (a + 1) * n], value[first + a]
                 for j in range(n):
@@ -256,19 +265,44 @@ def go_up(nodes, base, n, tables, numbers, reach, own, value, policy):
                 v[j] += w[j]
             if mode != ITERATE:
                 continue
-            if numbers[POSITIVE] != 1.0:
+            base, fades = v, numbers[POSITIVE] != 1.0
+            least = min(numbers[TREMBLE], 0.5 / count)
+            rest = 1.0 - count * least
+            if fades:
                 # A mean that is rounded up could make all regrets negative once
-                # discounts have made them small. So it is limited to the largest value
-                # of a played action. Rows of `reach` at own actions are free.
+                # discounts have made them small. So the base of the regrets is limited
+                # to the largest value of a played action. Rows of `reach` at own
+                # actions are free.
                 most = reach[first]
                 for j in range(n):
                     most[j] = -np.inf
                 for a in range(count):
                     w, s = value[first + a], policy[first + a]
                     for j in range(n):
-                        x = w[j] if s[j] > 0.0 else -np.inf
+                        x = rest * w[j] if s[j] > least else -np.inf
                         most[j] = x if x > most[j] else most[j]
+            if least > 0.0:  # see trembles.py
+                base = reach[first]
+                for j in range(n):
+                    x = v[j]
+                    for a in range(count):
+                        x -= least * value[first + a, j]
+                    base[j] = base[j] if fades and base[j] < x else x
+            elif fades:
+                most = reach[first]
                 for j in range(n):
                     v[j] = v[j] if v[j] < most[j] else most[j]
-            begin = base + edge * n
-            _learn(tables, numbers, begin, first, count, n, own, value, policy, v)
+            begin = block + edge * n
+            _learn(
+                tables,
+                numbers,
+                begin,
+                first,
+                count,
+                n,
+                own,
+                value,
+                policy,
+                base,
+                rest,
+            )

@@ -247,7 +247,7 @@ def sweep(layout, tables, passes, first, buffers, desk, leads):
     Args:
         layout: HandLayout.
         tables: the tables, see `BlockTables`.
-        passes: `[U, 8]` numbers of each pass, see MODE.
+        passes: `[U, 9]` numbers of each pass, see MODE.
         first: the segment, 0 for the whole tree.
         buffers: HandBuffers. Afterwards `value[0, 0]` holds the values at all nodes of
             the segment for the last updated player.

@@ -32,7 +32,13 @@ def spread(places: Any, table: Any, vector: Any) -> None:
 
 @jit
 def spread_policy(
-    places: Any, table: Any, ahead: Any, up: float, predicts: float, vector: Any
+    places: Any,
+    table: Any,
+    ahead: Any,
+    up: float,
+    predicts: float,
+    tremble: float,
+    vector: Any,
 ) -> None:
     """Writes the policy in proportion to the positive entries into a vector `[S]`.
 
@@ -42,11 +48,12 @@ def spread_policy(
         ahead: last regrets; read only if `predicts` is not 0.
         up: factor of the entries of `table`.
         predicts: factor of the entries of `ahead`.
+        tremble: least probability of an action.
         vector: written.
     """
     for row in range(len(places)):
         first, base, count = places[row, FIRST], places[row, BASE], places[row, COUNT]
-        n = places[row, HANDS]
+        n, least = places[row, HANDS], min(tremble, 0.5 / count)
         for k in range(n):
             begin, total = first + k * count, 0.0
             for a in range(count):
@@ -56,9 +63,8 @@ def spread_policy(
                 vector[begin + a] = max(x, 0.0)
                 total += vector[begin + a]
             for a in range(count):
-                vector[begin + a] = (
-                    vector[begin + a] / total if total > 0.0 else 1.0 / count
-                )
+                share = vector[begin + a] / total if total > 0.0 else 1.0 / count
+                vector[begin + a] = least + (1.0 - count * least) * share
 
 
 @jit

@@ -5,8 +5,9 @@ With n actions and a tremble eps, the smallest probability is f = min(eps, 1 / (
 
 import numpy as np
 
-_ROUNDING = 1e-12
-"""A probability violates the bound if it is smaller by more than this."""
+_ROUNDING = 1e-6
+"""A probability violates the bound if it is smaller by more than this share. Tables of
+float32 round probabilities."""
 
 
 def within_trembles(
@@ -27,7 +28,7 @@ def within_trembles(
     starts, counts = infosets["first_sequence"], infosets["num_actions"]
     floors = np.minimum(tremble, 0.5 / counts)
     lowest = np.minimum.reduceat(vector, starts)
-    floors[lowest >= floors - _ROUNDING] = 0.0
+    floors[lowest >= floors * (1.0 - _ROUNDING)] = 0.0
     trembled, first = vector.copy(), starts[0]
     scales = np.repeat(1.0 - counts * floors, counts)
     trembled[first:] = np.repeat(floors, counts) + scales * vector[first:]

@@ -14,15 +14,23 @@ from mccfr_spiel.algorithms import (
     RegretMatchingPlus,
 )
 from mccfr_spiel.arenas.hand_sweeps import numbers_of
+from mccfr_spiel.kernels.hand_decisions import TREMBLE
 
 
 def numbers_at(algorithm: Algorithm, iteration: int) -> np.ndarray:
-    """`[8]` the numbers of an iteration, with player 0, see `hand_decisions.MODE`.
+    """`[9]` the numbers of an iteration, with player 0, see `hand_decisions.MODE`.
 
     Args:
         algorithm: an algorithm that keeps its tables in blocks.
         iteration: the iteration, counted from 1.
     """
+    numbers = _rates_at(algorithm, iteration)
+    numbers[TREMBLE] = algorithm.minimizer.tremble
+    return numbers
+
+
+def _rates_at(algorithm: Algorithm, iteration: int) -> np.ndarray:
+    """The result of `numbers_at` without trembles."""
     rule, decay = algorithm.minimizer, _decay(algorithm.averaging, iteration)
     positive = negative = 1.0
     # As in kernels/discounts.py, the discount of iteration k is applied just before

@@ -16,7 +16,13 @@ from mccfr_spiel.arenas.infosets.lock import reads
 from mccfr_spiel.common.checkpoint import DamagedError
 from mccfr_spiel.common.memory import num_cores
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.hand_decisions import OTHERS, POSITIVE, PREDICTS, UPDATED
+from mccfr_spiel.kernels.hand_decisions import (
+    OTHERS,
+    POSITIVE,
+    PREDICTS,
+    TREMBLE,
+    UPDATED,
+)
 from mccfr_spiel.kernels.hand_sweep import sweep
 from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.policies.block_policy import BlockPolicy
@@ -117,8 +123,8 @@ class BlockState:
         """
         if not is_current:
             return self.arena.policy_of(self.tables.average)
-        up, weight = self._numbers()[[POSITIVE, PREDICTS]].tolist()
-        return self.arena.policy_of(self.tables.regret, self.tables.ahead, up, weight)
+        rest = self._numbers()[[POSITIVE, PREDICTS, TREMBLE]].tolist()
+        return self.arena.policy_of(self.tables.regret, self.tables.ahead, *rest)
 
     def regret_vector(self) -> np.ndarray:
         """`[S]` the cumulative regrets."""

@@ -19,11 +19,13 @@ def new_state(
     locked: Locks | None = None,
 ) -> SolverState | BlockState:
     """Makes the tables of a solver: blocks of float32 in a BlockArena if the algorithm
-    allows it, otherwise rows of float64.
+    allows it, otherwise rows of float64. Locked policies do not tremble, and blocks
+    cannot mix the two.
 
     Arguments and errors are those of SolverState.
     """
-    has_blocks = not why_no_blocks(algorithm)
+    mixes = bool(locked) and algorithm.minimizer.tremble > 0.0
+    has_blocks = not (mixes or why_no_blocks(algorithm))
     if isinstance(arena, BlockArena) and has_blocks:
         return BlockState(arena, algorithm, seed, threads, locked)
     return SolverState(arena, algorithm, seed, threads, splits=splits, locked=locked)

@@ -41,6 +41,16 @@ RULES = {
     "dcfr_plus": ms.algorithms.DCFR_PLUS,
     "pdcfr_plus": ms.algorithms.PDCFR_PLUS,
     "hs_dcfr": hs_dcfr(10),
+    **{
+        f"{name} with trembles": algorithm._replace(
+            minimizer=algorithm.minimizer.trembling(0.1)
+        )
+        for name, algorithm in (
+            ("cfr", ms.CFR),
+            ("dcfr", ms.DCFR),
+            ("pcfr_plus", ms.algorithms.PCFR_PLUS),
+        )
+    },
 }
 
 
@@ -66,6 +76,16 @@ def test_average_policy_equals_textbook(name):
         for info_state, row in textbook.average_policy().items():
             ours = list(policy[info_state].values())
             assert ours == pytest.approx(list(row.values()), abs=2e-5)
+
+
+def test_rounded_policies_respect_trembles():
+    """Mixed again, a policy with probabilities of 0.0199999 would be far from this
+    game's equilibrium."""
+    rule = ms.DCFR.minimizer.trembling(0.02)
+    solver = solver_of(RIVER, ms.DCFR._replace(minimizer=rule))
+    solver.iterate(300)
+    assert solver.average_vector().min() < 0.02
+    assert ms.metrics.trembling_nash_conv(solver) < 0.03
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
