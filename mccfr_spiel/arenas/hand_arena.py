@@ -94,6 +94,7 @@ class HandArena(ArenaWithoutNodes):
         size = self.blocks.nbytes
         if self.lists_at_once:
             size += bytes_of_gradients(self.blocks)
+        budget.require(size, f"The hands of {brief(source)} take")
         budget.record(BLOCKS, size)
         if self.lists_at_once:
             gradient_of = HandPass(self, 1, pays_one=True).gradient
