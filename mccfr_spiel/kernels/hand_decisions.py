@@ -52,9 +52,8 @@ LEAST = float(np.finfo(np.float32).tiny)
 
 
 @inlined
-def _match(table, ahead, begin, count, n, up, predicts, least, out, at):
-    """Writes a policy: the least probability, and the rest in proportion to positive
-    entries of a table.
+def _match(table, ahead, begin, count, n, up, predicts, out, at):
+    """Writes a policy in proportion to positive entries of a table.
 
     Args:
         table: the table; if it holds regrets, positive ones are multiplied by `up`.
@@ -63,11 +62,10 @@ def _match(table, ahead, begin, count, n, up, predicts, least, out, at):
         count: number of actions.
         n: number of hands.
         up, predicts: see POSITIVE and PREDICTS.
-        least: least probability of an action.
         out: rows `at ..` are written.
         at: local number of the first child.
     """
-    even, rest = 1.0 / count, 1.0 - count * least
+    even = 1.0 / count
     # The last row holds the sum, then its reciprocal, until its policy is written.
     last = out[at + count - 1]
     for k in range(n):
@@ -88,7 +86,7 @@ def _match(table, ahead, begin, count, n, up, predicts, least, out, at):
                 x = r[k]
                 last[k] += x if x > 0.0 else 0.0
     for k in range(n):
-        last[k] = rest / last[k] if last[k] > 0.0 else -1.0
+        last[k] = 1.0 / last[k] if last[k] > 0.0 else -1.0
     for a in range(count):
         r = table[begin + a * n : begin + (a + 1) * n]
         o = out[at + a]
@@ -96,11 +94,11 @@ def _match(table, ahead, begin, count, n, up, predicts, least, out, at):
             p = ahead[begin + a * n : begin + (a + 1) * n]
             for k in range(n):
                 x, f = r[k] * up + p[k] * predicts, last[k]
-                o[k] = least + (x if x > 0.0 else 0.0) * f if f > 0.0 else even
+                o[k] = (x if x > 0.0 else 0.0) * f if f > 0.0 else even
         else:
             for k in range(n):
                 x, f = r[k], last[k]
-                o[k] = least + (x if x > 0.0 else 0.0) * f if f > 0.0 else even
+                o[k] = (x if x > 0.0 else 0.0) * f if f > 0.0 else even
 
 
 @jit(nogil=True, views_only=True)
@@ -143,8 +141,13 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
             continue
         out = policy if is_own else reach
         rate = up if is_own else others
-        least = min(tremble, 0.5 / count)
-        _match(table, ahead, begin, count, size, rate, predicts, least, out, first)
+        _match(table, ahead, begin, count, size, rate, predicts, out, first)
+        if tremble > 0.0:
+            least = min(tremble, 0.5 / count)
+            for a in range(count):
+                o = out[first + a]
+                for k in range(size):
+                    o[k] = least + (1.0 - count * least) * o[k]
         if not is_own:
             before = reach[nodes[node, ROW + p]]
             for a in range(count):
@@ -160,11 +163,11 @@ def go_down(nodes, bases, sizes, tables, numbers, reach, own, policy):
 
 
 @inlined
-def _learn(tables, numbers, begin, first, count, n, own, value, policy, base, rest):
+def _learn(tables, numbers, begin, first, count, n, own, value, policy, v):
     """Changes the regrets and the average of a decision.
 
-    The regret of an action of value w is `rest * w - base`. Without trembles `rest` is
-    1, and `base` is the value of the decision.
+    The regret of an action is its value minus the value `v` of the decision. With
+    trembles, `_free` has changed both.
     """
     regret, average, ahead, fixed = tables
     up, down, decay = numbers[POSITIVE], numbers[NEGATIVE], numbers[DECAY]
@@ -179,14 +182,14 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, base, re
                 before[j] = r[j]
         if floors and not fades:
             for j in range(n):
-                x = r[j] + (rest * w[j] - base[j])
+                x = r[j] + (w[j] - v[j])
                 r[j] = x if x > 0.0 else 0.0
         elif floors:
             for j in range(n):
                 x = r[j]
                 y = x * up
                 y = (y if y > LEAST else LEAST) if x > 0.0 else 0.0
-                x = y + (rest * w[j] - base[j])
+                x = y + (w[j] - v[j])
                 r[j] = x if x > 0.0 else 0.0
         elif fades or down != 1.0:
             # A positive regret stays positive, as in exact arithmetic. Otherwise the
@@ -195,15 +198,15 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, base, re
                 x = r[j]
                 y = x * up
                 y = (y if y > LEAST else LEAST) if x > 0.0 else x * down
-                r[j] = y + (rest * w[j] - base[j])
+                r[j] = y + (w[j] - v[j])
         else:
             for j in range(n):
-                r[j] += rest * w[j] - base[j]
+                r[j] += w[j] - v[j]
         e = ahead[begin * keeps : (begin + n) * keeps]
         if keeps:
             e = ahead[begin + a * n : begin + (a + 1) * n]
             for j in range(n):
-                e[j] = rest * w[j] - base[j]
+                e[j] = w[j] - v[j]
         for j in range(n):
             g[j] = g[j] * decay + o[j]
         if len(fixed) > 0:
@@ -213,6 +216,23 @@ def _learn(tables, numbers, begin, first, count, n, own, value, policy, base, re
                     r[j] = g[j] = before[j]
                     if keeps:
                         e[j] = 0.0
+
+
+@inlined
+def _free(value, first, count, n, least, fades, v, saved):
+    """Changes the values of actions and `v` so that their differences are regrets with
+    trembles, see trembles.py. The old `v` is written to `saved`.
+
+    If `fades`, `saved` holds the largest value of a played action, which limits `v`.
+    """
+    rest = 1.0 - count * least
+    for j in range(n):
+        x, limit = v[j], rest * saved[j]
+        saved[j] = x
+        for a in range(count):
+            x -= least * value[first + a, j]
+            value[first + a, j] *= rest
+        v[j] = limit if fades and limit < x else x
 
 
 @jit(nogil=True, views_only=True)
@@ -265,9 +285,8 @@ def go_up(nodes, block, n, tables, numbers, reach, own, value, policy):
                 v[j] += w[j]
             if mode != ITERATE:
                 continue
-            base, fades = v, numbers[POSITIVE] != 1.0
+            fades = numbers[POSITIVE] != 1.0
             least = min(numbers[TREMBLE], 0.5 / count)
-            rest = 1.0 - count * least
             if fades:
                 # A mean that is rounded up could make all regrets negative once
                 # discounts have made them small. So the base of the regrets is limited
@@ -279,30 +298,17 @@ def go_up(nodes, block, n, tables, numbers, reach, own, value, policy):
                 for a in range(count):
                     w, s = value[first + a], policy[first + a]
                     for j in range(n):
-                        x = rest * w[j] if s[j] > least else -np.inf
+                        x = w[j] if s[j] > least else -np.inf
                         most[j] = x if x > most[j] else most[j]
-            if least > 0.0:  # see trembles.py
-                base = reach[first]
-                for j in range(n):
-                    x = v[j]
-                    for a in range(count):
-                        x -= least * value[first + a, j]
-                    base[j] = base[j] if fades and base[j] < x else x
+            if least > 0.0:
+                _free(value, first, count, n, least, fades, v, reach[first])
             elif fades:
                 most = reach[first]
                 for j in range(n):
                     v[j] = v[j] if v[j] < most[j] else most[j]
             begin = block + edge * n
-            _learn(
-                tables,
-                numbers,
-                begin,
-                first,
-                count,
-                n,
-                own,
-                value,
-                policy,
-                base,
-                rest,
-            )
+            _learn(tables, numbers, begin, first, count, n, own, value, policy, v)
+            if least > 0.0:
+                saved = reach[first]
+                for j in range(n):
+                    v[j] = saved[j]
