@@ -86,20 +86,21 @@ class HandArena(ArenaWithoutNodes):
         if self.numbering.num_sequences > MAX_INDEX:
             raise MemoryBudgetError(f"{self._summary(public)} are too many.")
         self._public, self._boards = public, boards
+        self.blocks = lay_out(public, boards, self.numbering)
+        size, more = self.blocks.nbytes, 0
+        if self.lists_at_once:
+            size += bytes_of_gradients(self.blocks)
+            more = bytes_of_infosets(self.numbering)
+        budget.require(size + more, f"{self._summary(public)} take")
+        budget.record(BLOCKS, size)
         players = _Players(self.numbering)
         if self.lists_at_once:
             players = self.infosets["player"]
         self.infoset_names = HandNames(public, self.numbering, players)
-        self.blocks = lay_out(public, boards, self.numbering)
-        size = self.blocks.nbytes
-        if self.lists_at_once:
-            size += bytes_of_gradients(self.blocks)
-        budget.require(size, f"The hands of {brief(source)} take")
-        budget.record(BLOCKS, size)
         if self.lists_at_once:
             gradient_of = HandPass(self, 1, pays_one=True).gradient
-            size = self.num_sequences
-            check_probabilities(gradient_of, self.infosets, size, budget, brief(source))
+            rest = self.num_sequences, budget, brief(source)
+            check_probabilities(gradient_of, self.infosets, *rest)
 
     def _summary(self, public: PublicTree) -> str:
         """The beginning of a message that the infosets do not fit."""
