@@ -32,7 +32,13 @@ from mccfr_spiel.arenas.worlds.hand_lists import (
     list_infosets,
     number_hands,
 )
-from mccfr_spiel.arenas.worlds.public_tree import DECISION, PublicTree
+from mccfr_spiel.arenas.worlds.public_tree import (
+    DECISION,
+    FOLD,
+    SHOWDOWN,
+    WINS,
+    PublicTree,
+)
 from mccfr_spiel.arenas.worlds.public_tree_reader import read_public_tree
 from mccfr_spiel.common.arrays import MAX_INDEX
 from mccfr_spiel.common.budget import Budget, MemoryBudgetError
@@ -142,7 +148,10 @@ class HandArena(ArenaWithoutNodes):
     @functools.cached_property
     def utilities(self) -> np.ndarray:
         """See ArenaWithoutNodes."""
-        return np.unique(self.blocks.layout.pays.reshape(-1, 2), axis=0)
+        kind, pays = self.blocks.public.kind, self.blocks.public.pays
+        showdowns = pays[kind == SHOWDOWN].reshape(-1, 2)
+        payoffs = np.concatenate((pays[kind == FOLD, WINS], showdowns))
+        return np.unique(payoffs, axis=0)
 
     def _kept_in_words(self) -> str:
         return f"{len(self.blocks.layout.board):,} segments"

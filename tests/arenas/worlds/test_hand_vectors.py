@@ -93,6 +93,14 @@ def test_gradients_and_best_responses_equal_histories(name):
             assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", SMALL[:2])
+def test_distinct_returns_equal_those_of_the_tree(name):
+    """Kuhn poker has no draw, so returns of 0 must not appear."""
+    found = complete_table(name, store="worlds").utilities
+    expected = np.unique(GameTree(name).expand_all().utilities, axis=0)
+    assert np.array_equal(found, expected)
+
+
 @pytest.mark.parametrize(
     ("name", "algorithm"),
     [
