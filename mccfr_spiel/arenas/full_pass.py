@@ -353,7 +353,7 @@ class GradientEngine(PassEngine):
             state: SolverState of the solver.
             kernel: kernel of this engine.
             frame: frame for the kernel.
-            gradient: `[S]` gradient of the updated players.
+            gradient: `[S]` gradient of the updated players; it may be the table itself.
             num_nodes: number of nodes visited to compute the gradient.
 
         Returns:
@@ -363,7 +363,7 @@ class GradientEngine(PassEngine):
         # tables, which must be zero between updates.
         with signals_deferred():
             for table in (state.tables.gradient, state.tables.ahead):
-                if len(table):
+                if len(table) and table is not gradient:
                     table[: len(gradient)] = gradient
             status = super().run(state, kernel, frame)
             state.counts[NODES_TOUCHED] += num_nodes

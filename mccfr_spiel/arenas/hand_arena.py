@@ -12,7 +12,6 @@ is needed. Both arenas number infosets and sequences in the same way.
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pyspiel
@@ -91,7 +90,6 @@ class HandArena(ArenaWithoutNodes):
         boards, self.numbering = number_hands(public)
         if self.numbering.num_sequences > MAX_INDEX:
             raise MemoryBudgetError(f"{self._summary(public)} are too many.")
-        self._public, self._boards = public, boards
         self.blocks = lay_out(public, boards, self.numbering)
         size, more = self.blocks.nbytes, 0
         if self.lists_at_once:
@@ -99,10 +97,7 @@ class HandArena(ArenaWithoutNodes):
             more = bytes_of_infosets(self.numbering)
         budget.require(size + more, f"{self._summary(public)} take")
         budget.record(BLOCKS, size)
-        players = _Players(self.numbering)
-        if self.lists_at_once:
-            players = self.infosets["player"]
-        self.infoset_names = HandNames(public, self.numbering, players)
+        self.infoset_names = HandNames(public, self.numbering)
         if self.lists_at_once:
             gradient_of = HandPass(self, 1, pays_one=True).gradient
             rest = self.num_sequences, budget, brief(source)
@@ -121,9 +116,10 @@ class HandArena(ArenaWithoutNodes):
     @functools.cached_property
     def _listed(self) -> tuple[np.ndarray, np.ndarray]:
         size = bytes_of_infosets(self.numbering)
-        self.budget.require(size, f"{self._summary(self._public)} take")
+        blocks = self.blocks
+        self.budget.require(size, f"{self._summary(blocks.public)} take")
         self.budget.record(INFOSETS, size)
-        return list_infosets(self._public, self._boards, self.numbering)
+        return list_infosets(blocks.public, blocks.boards, self.numbering)
 
     @property
     def infosets(self) -> np.ndarray:
@@ -160,7 +156,7 @@ class HandArena(ArenaWithoutNodes):
         """A state of each given infoset."""
         for infoset in infosets:
             node, hand = self.numbering.node_and_hand(infoset)
-            yield replayed(self.game, self._public.history(node, hand))
+            yield replayed(self.game, self.blocks.public.history(node, hand))
 
     def passes(self, threads: int | None, *, updated: int | None = None) -> FullPass:
         """See Arena."""
@@ -176,7 +172,7 @@ class BlockArena(HandArena):
     def digest(self) -> str:
         """See InfosetTable; a hash of the public tree and of the listed hands, which
         determine the numbering."""
-        public = self._public
+        public = self.blocks.public
         digest = hashlib.blake2b(digest_size=16)
         names = ("hole_cards", "kind", "player", "num_children", "action", "board")
         for name in names:
@@ -237,7 +233,7 @@ class BlockArena(HandArena):
 
     def actions_at(self, infoset: int) -> list[int]:
         """OpenSpiel's legal actions at an infoset."""
-        public = self._public
+        public = self.blocks.public
         node, _ = self.numbering.node_and_hand(infoset)
         first, count = public.first_child[node], public.num_children[node]
         return public.action[first : first + count].tolist()
@@ -251,8 +247,8 @@ class HandNames(InfosetNames):
         numbering: maps an infoset to a node and a hand.
     """
 
-    def __init__(self, public: PublicTree, numbering: Numbering, players: Any) -> None:
-        super().__init__(players)
+    def __init__(self, public: PublicTree, numbering: Numbering) -> None:
+        super().__init__(_Players(numbering))
         self.public, self.numbering = public, numbering
 
     def __iter__(self) -> Iterator[str]:

@@ -74,7 +74,8 @@ def cost(game: pyspiel.Game | str) -> Cost:
             f"{brief(game)} is not a game of hands of cards; expected a subgame of "
             "hold'em, kuhn_poker or leduc_poker."
         )
-    boards, numbering = number_hands(public := read_public_tree(game))
+    public = read_public_tree(game)
+    boards, numbering = number_hands(public)
     infosets, sequences = numbering.num_infosets, numbering.num_sequences
     blocks = lay_out(public, boards, numbering)
     seconds = _SECONDS_OF_ENTRY * blocks.num_entries

@@ -21,9 +21,9 @@ from mccfr_spiel.arenas.hand_sweeps import (
 from mccfr_spiel.arenas.tree import cutting
 from mccfr_spiel.arenas.worlds.hand_blocks import HandBlocks
 from mccfr_spiel.kernels.hand_decisions import GRADIENT, MODE, UPDATED
-from mccfr_spiel.kernels.hand_vectors import gather_reaches, spread_gradient
+from mccfr_spiel.kernels.hand_vectors import PLAYER, gather_reaches, spread_gradient
 from mccfr_spiel.kernels.interruptions import signals_deferred
-from mccfr_spiel.kernels.tables import DONE, NODES_TOUCHED, Blocks
+from mccfr_spiel.kernels.tables import DONE, Blocks
 
 
 class HandPass(FullPass):
@@ -111,15 +111,10 @@ class HandEngine(GradientEngine):
         players, tables = state.next_players(), state.tables
         if not players:
             return DONE
-        # See GradientEngine.apply.
+        plan, gradient = tables.plan, tables.gradient
         with signals_deferred():
-            touched = self.full_pass.write_gradients(
-                tables.plan, players, tables.gradient
-            )
-            tables.ahead[:] = tables.gradient[: len(tables.ahead)]
-            status = super().run(state, kernel, frame)
-            state.counts[NODES_TOUCHED] += touched
-        return status
+            touched = self.full_pass.write_gradients(plan, players, gradient)
+            return self.apply(state, kernel, frame, gradient, touched)
 
 
 def bytes_of_gradients(blocks: HandBlocks) -> int:
@@ -139,7 +134,9 @@ class _HandGradients:
             pays = np.ones_like(layout.pays)
             blocks = blocks._replace(layout=layout._replace(pays=pays))
         self._sweeps = HandSweeps(blocks, num_threads)
-        self._places = blocks.places
+        is_of = [blocks.places[:, PLAYER] == p for p in (0, 1)]
+        self._places = [blocks.places[rows] for rows in is_of]
+        self._chances = [blocks.chances[rows] for rows in is_of]
         self._table = np.zeros(blocks.num_entries)
         shape = layout.rep_cards.shape[:2]
         self._weights, self._masses = np.zeros(shape), np.zeros(shape)
@@ -162,14 +159,15 @@ class _HandGradients:
             gradient: `[S]` sequences of the player are written.
         """
         places, table, sweeps = self._places, self._table, self._sweeps
-        gather_reaches(places, 1 - player, self._weights, plan, table)
+        other = 1 - player
+        gather_reaches(places[other], self._weights[other], plan, table)
         weights = sweeps.blocks.weights
         own = np.zeros(len(weights[player]))
-        sweeps.start(0, player, plan[1 - player] * weights[1 - player], own)
+        sweeps.start(0, player, plan[other] * weights[other], own)
         numbers = numbers_of()
         numbers[MODE], numbers[UPDATED] = GRADIENT, player
         tables = BlockTables(table, table, table[:0], np.zeros(0, np.uint8))
         sweeps.run(tables, numbers[None])
-        chances = sweeps.blocks.chances
-        spread_gradient(places, player, self._masses, chances, table, gradient)
+        rest = self._masses[player], self._chances[player], table, gradient
+        spread_gradient(places[player], *rest)
         gradient[player] = sweeps.return_of(player)

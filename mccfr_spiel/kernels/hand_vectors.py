@@ -79,50 +79,42 @@ def gather(places: Any, vector: Any, table: Any) -> None:
 
 
 @jit
-def gather_reaches(
-    places: Any, player: int, weights: Any, plan: Any, table: Any
-) -> None:
+def gather_reaches(places: Any, weights: Any, plan: Any, table: Any) -> None:
     """Writes the reaches of a player's hands after each action into a table.
 
     Args:
-        places: see FIRST.
-        player: the player.
-        weights: `[2, T]` weight of each representative.
+        places: the player's rows, see FIRST.
+        weights: `[T]` weight of each representative.
         plan: `[S]` realization plans.
         table: entries of the player's decisions are written.
     """
     for row in range(len(places)):
-        if places[row, PLAYER] != player:
-            continue
         first, base, count = places[row, FIRST], places[row, BASE], places[row, COUNT]
         n, start = places[row, HANDS], places[row, REPS]
         for k in range(n):
-            weight = weights[player, start + k]
+            weight = weights[start + k]
             for a in range(count):
                 table[base + a * n + k] = weight * plan[first + k * count + a]
 
 
 @jit
 def spread_gradient(
-    places: Any, player: int, masses: Any, chances: Any, table: Any, gradient: Any
+    places: Any, masses: Any, chances: Any, table: Any, gradient: Any
 ) -> None:
     """Writes a player's gradient, after a pass of mode `hand_decisions.GRADIENT`.
 
     Args:
-        places: see FIRST.
-        player: the player.
-        masses: `[2, T]` weight of all hands of each representative, relative to the
-            weight of all pairs of hands.
+        places: the player's rows, see FIRST.
+        masses: `[T]` weight of all hands of each representative, relative to the weight
+            of all pairs of hands.
         chances: per row of `places`, the probability of the public cards.
         table: the table of the pass.
         gradient: `[S]` sequences of the player are written.
     """
     for row in range(len(places)):
-        if places[row, PLAYER] != player:
-            continue
         first, base, count = places[row, FIRST], places[row, BASE], places[row, COUNT]
         n, start = places[row, HANDS], places[row, REPS]
         for k in range(n):
-            mass = masses[player, start + k] * chances[row]
+            mass = masses[start + k] * chances[row]
             for a in range(count):
                 gradient[first + k * count + a] = mass * table[base + a * n + k]

@@ -104,7 +104,6 @@ def lay_out(public: PublicTree, boards: Boards, numbering: Numbering) -> HandBlo
         link=link,
         **_arrays_of(public, boards, hands),
         **dict(zip(("link_starts", "above", "share"), links, strict=True)),
-        num_cards=np.array([int(_two_cards(public).max()) + 1]),
     )
     # Numba compiles a kernel for each type of its arguments, so all layouts have the
     # same types, and own their memory.
@@ -190,6 +189,7 @@ def _arrays_of(public: PublicTree, boards: Boards, hands: _Hands) -> dict[str, A
         "up_to": _padded(up_to, "u4"),
         "hand_cards": _padded([[cards[x] for x in side] for side in hands.full], "u2"),
         "hand_rep": _padded(hands.rep, "u4"),
+        "num_cards": np.array([int(cards.max()) + 1]),
     }
 
 
